@@ -1,0 +1,143 @@
+"""Write the parts of pages that gather from others: the table of questions, the topics, the review, the glossary.
+
+They are kept in snippets/pages, a file a language, and included like a snippet's output.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from project import LANGUAGES, ROOT, SNIPPETS, shown
+
+FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+TITLE = re.compile(r"^# (.+?)(?: \{[^}]*\})?$", re.MULTILINE)
+LEVELS = {
+    "zh": {"basic": "基础", "intermediate": "中级", "advanced": "高级"},
+    "en": {"basic": "basic", "intermediate": "intermediate", "advanced": "advanced"},
+}
+HEADS = {"zh": ("问题", "主题", "难度", "实测了什么"), "en": ("Question", "Topic", "Level", "What is measured")}
+TERM_HEADS = {"zh": ("术语", "英文", "含义"), "en": ("Term", "Chinese", "Meaning")}
+ALSO = {"zh": "也叫", "en": "also"}
+MORE = {"zh": "详见", "en": "see"}
+
+
+@dataclass(frozen=True)
+class Page:
+    """One Markdown page: its path below docs/<language>, its front matter, its title, and the text after the front matter."""
+
+    path: str
+    meta: dict[str, Any]
+    title: str
+    text: str
+
+    @property
+    def topic(self) -> str:
+        """The folder that the page lies in."""
+        return self.path.partition("/")[0]
+
+
+def read_page(path: Path) -> Page:
+    """Read a page.
+
+    Raises ValueError, with the file's name and the way out, when it has no front matter or no title.
+    """
+    text = path.read_text("utf-8")
+    head = FRONT_MATTER.match(text)
+    if not head:
+        raise ValueError(f"{shown(path)} does not begin with front matter: copy it from docs/zh/templates/question.md")
+    body = text[head.end() :]
+    title = TITLE.search(body)
+    if not title:
+        raise ValueError(f"{shown(path)} has no title: its first heading is # and the question")
+    language_folder = next(parent for parent in path.parents if parent.parent.name == "docs")
+    return Page(path.relative_to(language_folder).as_posix(), yaml.safe_load(head[1]) or {}, title[1], body)
+
+
+def questions(language: str) -> list[Page]:
+    """Give a language's question pages, in the nav's order."""
+    found = [ROOT / "docs" / language / path for path in nav_paths() if (SNIPPETS / Path(path).stem).is_dir() and "/" in path]
+    return [read_page(path) for path in found if path.is_file()]
+
+
+def nav_paths() -> list[str]:
+    """Give the paths of mkdocs.yml's nav, flat and in order."""
+
+    class Loader(yaml.SafeLoader):
+        """A YAML loader that passes over MkDocs's own tags."""
+
+    Loader.add_multi_constructor("!", lambda loader, suffix, node: None)  # noqa: ARG005 - the loader's own signature
+    config = yaml.load((ROOT / "mkdocs.yml").read_text("utf-8"), Loader)  # noqa: S506 - derived from the safe one
+
+    def flat(items: list[Any]) -> Iterator[str]:
+        for item in items:
+            if isinstance(item, str):
+                yield item
+            else:
+                for value in item.values():
+                    yield from [value] if isinstance(value, str) else flat(value)
+
+    return list(flat(config["nav"]))
+
+
+def terms() -> list[dict[str, Any]]:
+    """Give the glossary's entries, as docs/terms.yml holds them."""
+    entries: list[dict[str, Any]] = yaml.safe_load((ROOT / "docs" / "terms.yml").read_text("utf-8"))
+    return entries
+
+
+def gathered() -> Iterator[tuple[Path, str]]:
+    """Give each gathered file with its text."""
+    for language in LANGUAGES:
+        pages = questions(language)
+        topics = {page.topic: read_page(ROOT / "docs" / language / page.topic / "index.md").title for page in pages}
+        parts = {"questions": _table(pages, topics, language), "review": _review(pages, topics, language), "glossary": _glossary(language)}
+        parts |= {f"topic-{topic}": _topic([page for page in pages if page.topic == topic], language) for topic in topics}
+        for name, text in parts.items():
+            yield SNIPPETS / "pages" / f"{name}.{language}.md", text.rstrip("\n") + "\n"
+
+
+def _table(pages: list[Page], topics: dict[str, str], language: str) -> str:
+    levels = LEVELS[language]
+    lines = [HEADS[language], ("---",) * 4]
+    lines += [(f"[{page.title}]({page.path})", topics[page.topic], levels[page.meta["tags"][0]], page.meta.get("measured", "")) for page in pages]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _review(pages: list[Page], topics: dict[str, str], language: str) -> str:
+    parts: list[str] = []
+    for topic, name in topics.items():
+        parts.append(f"## {name} {{ #{topic} }}")
+        for page in pages:
+            if page.topic == topic:
+                source = f"{language}/{page.path}"
+                parts += [f"### [{page.title}]({page.path}) {{ #{Path(page.path).stem} }}", f'--8<-- "{source}:lead"', f'--8<-- "{source}:pitfall"']
+    return "\n\n".join(parts)
+
+
+def _topic(pages: list[Page], language: str) -> str:
+    parts: list[str] = []
+    for page in pages:
+        name = Path(page.path).name
+        parts += [f"## [{page.title}]({name}) {{ #{Path(name).stem} }}", f'--8<-- "{language}/{page.path}:lead"']
+    return "\n\n".join(parts)
+
+
+def _glossary(language: str) -> str:
+    other = "en" if language == "zh" else "zh"
+    lines: list[tuple[str, ...]] = [TERM_HEADS[language], ("---",) * 3]
+    for entry in sorted(terms(), key=lambda entry: entry["en"].lower()):
+        also = entry.get(f"{language}_also", [])
+        name = f"**{entry[language]}**{{ #{entry['id']} }}" + (
+            f"<br>{ALSO[language]} {'、'.join(also) if language == 'zh' else ', '.join(also)}" if also else ""
+        )
+        more = f" {MORE[language]} [{_short_title(entry['page'], language)}](../{entry['page']})" if entry.get("page") else ""
+        lines.append((name, entry[other], entry[f"{language}_text"] + more + ("。" if more and language == "zh" else "." if more else "")))
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _short_title(path: str, language: str) -> str:
+    return read_page(ROOT / "docs" / language / path.partition("#")[0]).title

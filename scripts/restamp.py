@@ -1,0 +1,67 @@
+"""Accept a changed source under an old record when nothing that was measured has changed.
+
+The old text is found in git by its digest. Python counts as unchanged when its syntax tree is the same,
+CUDA when NVRTC makes the same machine code of it for every architecture that its first line declares.
+"""
+
+import ast
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import nvrtc
+from project import ROOT, digest, read_record, record_files, scripts_of, shown, sources_of
+
+
+def folder(path: Path) -> Iterator[str]:
+    """Restamp the records of a folder's benches where that is right, and say what was done or why not."""
+    for bench in scripts_of(path, "bench"):
+        now = {source.name: source for source in sources_of(bench)}
+        for file in record_files(bench):
+            yield _restamp(file, now)
+
+
+def same(old: str, new: str, suffix: str) -> bool:
+    """Tell whether two texts of a source mean the same to a measurement.
+
+    Raises nvrtc.CompileError when a kernel does not compile.
+    """
+    if suffix == ".py":
+        return ast.dump(ast.parse(old)) == ast.dump(ast.parse(new))
+    declared = nvrtc.architectures(new)
+    return set(declared) >= set(nvrtc.architectures(old)) and all(
+        nvrtc.compile_kernels(old, arch) == nvrtc.compile_kernels(new, arch) for arch in nvrtc.architectures(old)
+    )
+
+
+def _restamp(file: Path, now: dict[str, Path]) -> str:
+    record = read_record(file)
+    if record["sources"].keys() != now.keys():
+        return f"{shown(file)} stays: it was measured with other files ({', '.join(sorted(record['sources'].keys() ^ now.keys()))})"
+    for name, path in now.items():
+        if digest(path) == record["sources"][name]:
+            continue
+        old = _old_text(path, record["sources"][name])
+        if old is None:
+            return f"{shown(file)} stays: git holds no {name} with the digest that was measured"
+        if not same(old, path.read_text("utf-8"), path.suffix):
+            return f"{shown(file)} stays: {name} changed in what was measured; measure again with --gpu"
+        record["sources"][name] = digest(path)
+    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+    if text == file.read_text("utf-8"):
+        return f"{shown(file)} is of these sources"
+    file.write_text(text, "utf-8", newline="\n")
+    return f"{shown(file)} has the new digests; its date stays {record['recorded']}"
+
+
+def _old_text(path: Path, wanted: str) -> str | None:
+    """Find the version of a file that has a digest, newest first."""
+    name = shown(path)
+    commits = subprocess.run(["git", "log", "--format=%H", "--", name], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    for commit in commits:
+        content = subprocess.run(["git", "show", f"{commit}:{name}"], cwd=ROOT, capture_output=True, check=False).stdout
+        if hashlib.sha256(content).hexdigest() == wanted:
+            return content.decode("utf-8")
+    return None

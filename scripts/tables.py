@@ -1,0 +1,99 @@
+"""Turn the records of a bench into the Markdown tables that the pages include, one file a language.
+
+A bench names its tables: TABLES = {"counts": {"stride": ("步长（字）", "Stride (words)"), ...}}. A table shows the rows
+that hold all its keys. Keys that begin with counted_ or measured_ came from a device: they get a column a record.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from project import LANGUAGES, record_files
+
+MEASURED = ("counted_", "measured_")
+WORDS = {
+    "zh": {
+        "where": "{gpu}（计算能力 {cc}），驱动 {driver}，CUDA {cuda}，CuPy {cupy}，Nsight Compute {ncu}；时钟未锁定；测于 {recorded}。",
+        "raw": "原始记录",
+        "command": "复现命令",
+        "earlier": "用较早的源码测得",
+        "outdated": "记录已过时：",
+        "joint": "；",
+        "stop": "。",
+    },
+    "en": {
+        "where": "{gpu} (compute capability {cc}), driver {driver}, CUDA {cuda}, CuPy {cupy}, Nsight Compute {ncu}; "
+        "clocks not locked; measured on {recorded}.",
+        "raw": "Raw record",
+        "command": "command",
+        "earlier": "measured with an earlier version of the sources",
+        "outdated": "Outdated: ",
+        "joint": "; ",
+        "stop": ".",
+    },
+}
+
+
+def files(bench: Path, module: ModuleType, records: list[dict[str, Any]], outdated: list[bool]) -> Iterator[tuple[Path, str]]:
+    """Give each language's file of tables with its text: a section a table, then the section "source"."""
+    stem = bench.stem.removeprefix("bench_")
+    for number, language in enumerate(LANGUAGES):
+        parts = [section(name, table({key: labels[number] for key, labels in columns.items()}, records)) for name, columns in module.TABLES.items()]
+        lines = [source(path, record, old, language) for path, record, old in zip(record_files(bench), records, outdated, strict=True)]
+        parts.append(section("source", "\n\n".join(lines)))
+        yield bench.with_name(f"{stem}.{language}.md"), "\n".join(parts)
+
+
+def table(columns: dict[str, str], records: list[dict[str, Any]]) -> str:
+    """Lay out one table, columns by key, from rows of all records; a measured column stands once a record, under its GPU's name."""
+    heads: list[tuple[str, str, int]] = []
+    for key, label in columns.items():
+        if key.startswith(MEASURED):
+            heads += [(key, f"{label}<br>{record['gpu'].removeprefix('NVIDIA ')}", index) for index, record in enumerate(records)]
+        else:
+            heads.append((key, label, -1))
+    shared = {key for key in columns if not key.startswith(MEASURED)}
+    names = dict.fromkeys(name for record in records for name, row in record["rows"].items() if columns.keys() <= row.keys())
+    lines = [[label for _, label, _ in heads], ["---:" if _numeric(records, names, key) else "---" for key, _, _ in heads]]
+    for name in names:
+        rows = [record["rows"].get(name, {}) for record in records]
+        given = next(row for row in rows if shared <= row.keys())
+        lines.append([cell(given.get(key) if index < 0 else rows[index].get(key)) for key, _, index in heads])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def cell(value: object) -> str:
+    """Print one value: whole numbers with thousands separators, others with four significant digits, nothing as a dash."""
+    if isinstance(value, bool) or value is None:
+        return {True: "✓", False: "✗"}.get(bool(value), "–") if value is not None else "–"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        digits = max(0, 3 - len(str(int(abs(value)))) + 1) if abs(value) >= 1 else 4
+        return f"{value:,.{digits}f}" if abs(value) >= 1e-3 or not value else f"{value:.3e}"  # noqa: PLR2004
+    return f"`{value}`"
+
+
+def section(name: str, text: str) -> str:
+    """Wrap a part so that a page can include it by name."""
+    return f"<!-- --8<-- [start:{name}] -->\n{text}\n<!-- --8<-- [end:{name}] -->\n"
+
+
+def source(path: Path, record: dict[str, Any], old: bool, language: str) -> str:  # noqa: FBT001 - the table's own flag
+    """Say where a record's numbers come from, with links to the raw file and the command that made it."""
+    words = WORDS[language]
+    where = words["where"].format(gpu=record["gpu"], cc=record.get("compute_capability", "?"), recorded=record["recorded"], **record["versions"])
+    limits = [value if isinstance(value, str) else value[language] for key, value in record.get("conditions", {}).items() if key != "clocks"]
+    if "outdated" in record:
+        limits.append(words["outdated"] + record["outdated"])
+    elif old:
+        limits.append(words["earlier"])
+    more = words["joint"].join(limits) + words["stop"] if limits else ""
+    link = f"[{words['raw']}](../snippets/{path.parent.name}/{path.name}){words['joint']}{words['command']} `{record['command']}`{words['stop']}"
+    return " ".join(filter(None, [where, more, link]))
+
+
+def _numeric(records: list[dict[str, Any]], names: dict[str, None], key: str) -> bool:
+    values = [record["rows"].get(name, {}).get(key) for record in records for name in names]
+    return all(isinstance(value, int | float | None) for value in values)

@@ -1,0 +1,8 @@
+// What the pages do beyond Material: small, each part idle where its element is missing.
+import { filterTables } from "./filter.js";
+import { scrollBoxes } from "./boxes.js";
+import { fourOhFour } from "./four-oh-four.js";
+
+filterTables();
+scrollBoxes();
+fourOhFour();
