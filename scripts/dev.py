@@ -23,7 +23,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from project import ROOT, TEST_SITE_URL
+
 VENV = ROOT / ".venv"
 WEB = ROOT / "web"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
@@ -84,6 +85,7 @@ def test(words: list[str]) -> int:
     _browser_part(tests=True)
     chromium = _chromium()
     print(f"Chromium: {chromium}", flush=True)
+    os.environ.setdefault("SITE_URL", TEST_SITE_URL)
     if _step("strict build", lambda: _run(PYTHON, "-m", "mkdocs", "build", "--strict", "--site-dir", ".cache/site")):
         return 1
     os.environ |= {"WARPWISE_CHROMIUM": chromium, "WARPWISE_SITE": str(ROOT / ".cache" / "site")}
@@ -152,21 +154,21 @@ def _browser_part(*, tests: bool) -> None:
 
 def _chromium() -> str:
     """Find or install a Chromium and give its path."""
-    if path := os.environ.get("WARPWISE_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None):
-        return path
-    places = [Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"), Path("/Applications/Chromium.app/Contents/MacOS/Chromium")]
-    if path := next((str(place) for place in places if place.exists()), None):
-        return path
-    if path := _playwrights_own():
-        return path
+    applications = [Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"), Path("/Applications/Chromium.app/Contents/MacOS/Chromium")]
+    installed = [os.environ.get("WARPWISE_CHROMIUM"), *map(shutil.which, CHROMIUM), *(str(path) for path in applications if path.exists())]
+    found = next(filter(None, installed), None) or _playwrights_own()
+    if found:
+        return found
     print("No Chromium found: installing Playwright's own, about 170 MB", flush=True)
-    if not _run(PYTHON, "-m", "playwright", "install", "--with-deps" if _is_root() else "--only-shell", "chromium") and (path := _playwrights_own()):
-        return path
-    if _is_root() and shutil.which("apt-get"):
+    _run(PYTHON, "-m", "playwright", "install", "--with-deps" if _is_root() else "--only-shell", "chromium")
+    found = _playwrights_own()
+    if not found and _is_root() and shutil.which("apt-get"):
         print("That did not work here: installing the system's package", flush=True)
-        if not _run("apt-get", "update", "-qq") and not _run("apt-get", "install", "-qq", "--yes", "chromium") and (path := shutil.which("chromium")):
-            return path
-    raise SetupError("no Chromium for the tests: install Chromium or Chrome, or set WARPWISE_CHROMIUM to its path")
+        if not _run("apt-get", "update", "-qq") and not _run("apt-get", "install", "-qq", "--yes", "chromium"):
+            found = shutil.which("chromium")
+    if not found:
+        raise SetupError("no Chromium for the tests: install Chromium or Chrome, or set WARPWISE_CHROMIUM to its path")
+    return found
 
 
 def _playwrights_own() -> str | None:

@@ -103,10 +103,15 @@ def _module(source: Path, options: tuple[str, ...]) -> Any:
     if not fits:
         raise SystemExit(f"{source.name} is for {' '.join(declared)}; this GPU is sm_{here}")
     exact = f"sm_{here}a" if f"sm_{here}a" in fits else f"sm_{here}"
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(nvrtc.compile_cubin(text, exact, *options))
-        file.flush()
-        return cupy.RawModule(path=file.name)
+    # CuPy reads the file when the first kernel is asked for, so it has to outlive this function.
+    path = Path(_folder().name) / f"{source.stem}-{len(list(Path(_folder().name).iterdir()))}.cubin"
+    path.write_bytes(nvrtc.compile_cubin(text, exact, *options))
+    return cupy.RawModule(path=str(path))
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory()
 
 
 def _driver() -> str:

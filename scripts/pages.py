@@ -1,4 +1,4 @@
-"""Write the parts of pages that gather from others: the table of questions, the topics, the review, the glossary.
+"""Write the parts of pages that gather from others: the table of questions, the topics, the review, the glossary, the notices.
 
 They are kept in snippets/pages, a file a language, and included like a snippet's output.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+import notices
 from project import LANGUAGES, ROOT, SNIPPETS, shown
 
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
@@ -20,9 +21,13 @@ LEVELS = {
     "en": {"basic": "basic", "intermediate": "intermediate", "advanced": "advanced"},
 }
 HEADS = {"zh": ("问题", "主题", "难度", "实测了什么"), "en": ("Question", "Topic", "Level", "What is measured")}
-TERM_HEADS = {"zh": ("术语", "英文", "含义"), "en": ("Term", "Chinese", "Meaning")}
-ALSO = {"zh": "也叫", "en": "also"}
-MORE = {"zh": "详见", "en": "see"}
+GROUPS = {
+    "zh": {"execution": "执行", "memory": "内存", "matrix": "矩阵与数值格式", "tools": "工具", "inference": "推理"},
+    "en": {"execution": "Execution", "memory": "Memory", "matrix": "Matrices and number formats", "tools": "Tools", "inference": "Inference"},
+}
+ALSO = {"zh": "也叫 ", "en": "also "}
+JOINT = {"zh": "、", "en": ", "}
+MORE = {"zh": "（详见[{}]({})）", "en": " (see [{}]({}))"}
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,7 @@ def gathered() -> Iterator[tuple[Path, str]]:
         parts |= {f"topic-{topic}": _topic([page for page in pages if page.topic == topic], language) for topic in topics}
         for name, text in parts.items():
             yield SNIPPETS / "pages" / f"{name}.{language}.md", text.rstrip("\n") + "\n"
+    yield from notices.notices()
 
 
 def _table(pages: list[Page], topics: dict[str, str], language: str) -> str:
@@ -127,17 +133,30 @@ def _topic(pages: list[Page], language: str) -> str:
 
 
 def _glossary(language: str) -> str:
+    parts = [" · ".join(f"[{name}](#{topic})" for topic, name in GROUPS[language].items())]
+    for topic, name in GROUPS[language].items():
+        parts.append(f"## {name} {{ #{topic} }}")
+        for entry in terms():
+            if entry["topic"] == topic:
+                parts += [f"### {entry[language]} {{ #{entry['id']} }}", _names(entry, language), entry[f"{language}_text"] + _more(entry, language)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _names(entry: dict[str, Any], language: str) -> str:
+    """Give the line below a term: its name in the other language where that differs, then its other names."""
     other = "en" if language == "zh" else "zh"
-    lines: list[tuple[str, ...]] = [TERM_HEADS[language], ("---",) * 3]
-    for entry in sorted(terms(), key=lambda entry: entry["en"].lower()):
-        also = entry.get(f"{language}_also", [])
-        name = f"**{entry[language]}**{{ #{entry['id']} }}" + (
-            f"<br>{ALSO[language]} {'、'.join(also) if language == 'zh' else ', '.join(also)}" if also else ""
-        )
-        more = f" {MORE[language]} [{_short_title(entry['page'], language)}](../{entry['page']})" if entry.get("page") else ""
-        lines.append((name, entry[other], entry[f"{language}_text"] + more + ("。" if more and language == "zh" else "." if more else "")))
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    names = [] if entry[other] == entry[language] else [f"*{entry[other]}*{{ lang={other} }}"]
+    also = [name for name in entry.get(f"{language}_also", []) if name != entry[other]]
+    if also:
+        names.append(ALSO[language] + JOINT[language].join(also))
+    return f"{' · '.join(names)}\n{{ .names }}" if names else ""
+
+
+def _more(entry: dict[str, Any], language: str) -> str:
+    return MORE[language].format(_short_title(entry["page"], language), f"../{entry['page']}") if "page" in entry else ""
 
 
 def _short_title(path: str, language: str) -> str:
-    return read_page(ROOT / "docs" / language / path.partition("#")[0]).title
+    """Give a page's title, of several questions the first."""
+    title = read_page(ROOT / "docs" / language / path.partition("#")[0]).title
+    return re.split(r"(?<=[?？])", title)[0]

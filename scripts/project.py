@@ -11,6 +11,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SNIPPETS = ROOT / "snippets"
 LANGUAGES = ("zh", "en")
+# The tests look at a site below a path, as a project's pages are; the 404 page has to know it.
+TEST_SITE_URL = "http://127.0.0.1:8000/warpwise/"
 NOT_QUESTIONS = {"labs", "pages", "__pycache__"}
 
 # The lines by which a page names a part of a file; readers never see them.

@@ -41,9 +41,9 @@ def main() -> None:
     with_all = options.ids in ([], ["all"])
     folders = snippet_folders([] if with_all else options.ids)
     if options.gpu:
-        for folder in folders:
-            measure(folder)
-    elif options.restamp:
+        failures = [measure(folder) for folder in folders]
+        raise SystemExit(any(failures))
+    if options.restamp:
         print("\n".join(line for folder in folders for line in restamp.folder(folder)))
     elif options.check:
         problems = list(differences(printed(folders))) + list(differences(tables_of(folders))) + list(record_problems(folders))
@@ -110,14 +110,19 @@ def changed_sources(record: dict[str, Any], bench: Path) -> list[str]:
     return sorted(name for name in now.keys() | record["sources"].keys() if now.get(name) != record["sources"].get(name))
 
 
-def measure(folder: Path) -> None:
-    """Run a folder's benches on this machine's GPU and write a record for each, named after the GPU."""
+def measure(folder: Path) -> int:
+    """Run a folder's benches on this machine's GPU, write a record for each, named after the GPU, and count those that failed."""
     import gpu  # noqa: PLC0415 - needs CuPy
 
-    described = gpu.describe()
+    described, failed = gpu.describe(), 0
     for bench in scripts_of(folder, "bench"):
         gpu.say(f"{shown(bench)} on {described['gpu']} ...")
-        printout = json.loads(run(bench, timeout=None))
+        try:
+            printout = json.loads(run(bench, timeout=None))
+        except SystemExit as error:
+            gpu.say(str(error))
+            failed += 1
+            continue
         conditions = described["conditions"] | printout.get("conditions", {})
         record = described | {"conditions": conditions} | {
             "recorded": date.today().isoformat(),  # noqa: DTZ011 - the day where the GPU stands
@@ -127,6 +132,7 @@ def measure(folder: Path) -> None:
         }  # fmt: skip
         device = re.sub(r"nvidia|geforce|\W", "", described["gpu"].lower())
         write(bench.with_name(f"{bench.stem.removeprefix('bench_')}.{device}.json"), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    return failed
 
 
 def printed(folders: list[Path]) -> Iterator[tuple[Path, str]]:

@@ -1,0 +1,1 @@
+"""The link checker's parts; `scripts/check_links.py` puts them together."""

@@ -1,0 +1,152 @@
+"""Chromium confirms the verdicts of the static cases: what it sees as a link, what it fetches, and whether it finds the anchor."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+import static_cases
+from playwright.sync_api import Browser, Page
+
+TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".webm": "video/webm",
+    ".pdf": "application/pdf",
+}
+
+# Every link of a document, of its shadow roots and of the documents written into it, as the browser resolves them.
+SEEN = """() => {
+  const found = [];
+  const look = (root, at) => {
+    for (const element of root.querySelectorAll("*")) {
+      if (element.matches("a, area") && (element.hasAttribute("href") || element.hasAttribute("xlink:href"))) {
+        const raw = element.getAttribute("href") ?? element.getAttribute("xlink:href");
+        const address = typeof element.href === "string" ? element.href : new URL(raw, at.baseURI).href;
+        if (at === document || !raw.startsWith("#")) found.push(URL.canParse(address) ? address : raw.trim());
+      }
+      if (element.shadowRoot) look(element.shadowRoot, at);
+      if (element.srcdoc) look(element.contentDocument, element.contentDocument);
+    }
+  };
+  look(document, document);
+  return found;
+}"""
+
+
+class Host(BaseHTTPRequestHandler):
+    """Serves a folder below the sub-path by the rules of GitHub Pages, written apart from the checker's own."""
+
+    folder = Path()
+
+    def do_GET(self) -> None:
+        """Answer with a file, a redirect that adds a slash, or 404."""
+        path = unquote(self.path.partition("?")[0]).replace("//", "/")
+        name = path.removeprefix(static_cases.ROOT) if path.startswith(static_cases.ROOT) else None
+        if path + "/" == static_cases.ROOT:
+            self.answer(301, b"", location=static_cases.ROOT)
+            return
+        for candidate in [] if name is None else [f"{name}index.html"] if name == "" or name.endswith("/") else [name, name + ".html"]:
+            if (self.folder / candidate).is_file() and not (candidate == name and name.endswith("/")):
+                self.answer(200, (self.folder / candidate).read_bytes(), TYPES.get(Path(candidate).suffix, "text/plain"))
+                return
+        if name and (self.folder / name / "index.html").is_file():
+            self.answer(301, b"", location=self.path.partition("?")[0] + "/")
+        else:
+            self.answer(404, b"<!doctype html><title>404</title>")
+
+    def answer(self, status: int, body: bytes, kind: str = "text/html", location: str = "") -> None:
+        """Send one response."""
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if location:
+            self.send_header("Location", location)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the standard library's
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve the cases on loopback and return their origin."""
+    folder = tmp_path_factory.mktemp("published")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("SiteHost", (Host,), {"folder": folder}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    static_cases.write_site(folder, address)
+    yield address
+    server.shutdown()
+    server.server_close()
+
+
+def verdict(tab: Page, address: str) -> str:
+    """Return what a browser makes of an address: not there, reached by a redirect, without the anchor, or well."""
+    answer = tab.context.request.get(address, max_redirects=0)
+    moved = answer.status == 301
+    if moved:
+        answer = tab.context.request.get(address)
+    if answer.status == 404:
+        return "broken"
+    fragment = urldefrag(address).fragment.partition(":~:")[0]
+    if fragment and answer.headers["content-type"] in {"text/html", "image/svg+xml"} and unquote(fragment).lower() != "top":
+        tab.goto(address, wait_until="commit")
+        tab.wait_for_load_state("domcontentloaded")
+        if tab.evaluate("document.querySelector(':target') === null"):
+            return "broken"
+    return "redirected" if moved else "ok"
+
+
+def test_chromium_confirms_every_verdict_that_a_browser_can_have(origin: str, browser: Browser) -> None:
+    tab = browser.new_page()
+    differing, confirmed = [], 0
+    wanted = {address: word for found in static_cases.expected(origin).values() for address, word in found.items()}
+    for address, word in sorted(wanted.items()):
+        if not address.startswith(origin) or word == "unchecked":
+            continue
+        if "/moved/#" in address or f"{static_cases.ROOT}/" in address:
+            continue  # that page sends its reader on at once; and what a doubled slash leads to is the host's affair
+        confirmed += 1
+        if (seen := verdict(tab, address)) != word:
+            differing.append(f"{address}: {word} here, {seen} in Chromium")
+    assert not differing, "\n".join(differing)
+    assert confirmed > 150
+
+
+def test_chromium_sees_the_same_links_and_fetches_nothing_else(origin: str, browser: Browser) -> None:
+    tab = browser.new_page()
+    tab.route(lambda url: not url.startswith(origin), lambda route: route.abort())
+    fetched: set[str] = set()
+    tab.on("request", lambda request: fetched.add(urldefrag(request.url).url))
+    differing = []
+    before: set[str] = set()
+    for case in static_cases.CASES:
+        wanted = static_cases.expected(origin)[case.page]
+        fetched.clear()
+        tab.goto(f"{origin}{static_cases.ROOT}{case.page}", wait_until="load")
+        seen = {"%20".join(address.split()) for address in tab.evaluate(SEEN)}
+        known = {"%20".join(address.split()).replace("MAILTO:", "mailto:") for address in wanted}
+        differing += [f"{case.page}: Chromium sees the link {address}" for address in sorted(seen - known)]
+        own = {f"{origin}{static_cases.ROOT}{case.page}", f"{origin}/favicon.ico"}
+        inner = {urldefrag(frame.url).url for frame in tab.frames} | fetched_by_others(origin, wanted)
+        here = {urldefrag(address).url for address in wanted}
+        others = fetched - here - before - own - inner  # an icon may be fetched when its page is already gone
+        before = here
+        differing += [f"{case.page}: Chromium fetches {address}" for address in sorted(others) if not address.startswith(("data:", "about:"))]
+    assert not differing, "\n".join(differing)
+
+
+def fetched_by_others(origin: str, wanted: dict[str, str]) -> set[str]:
+    """Return what a page's style sheet or frames fetch in their turn, which their own files answer for."""
+    found: set[str] = set()
+    for name, content in static_cases.FILES.items():
+        if f"{origin}{static_cases.ROOT}{name}" in wanted and name.endswith(".css") and isinstance(content, str) and "url(" in content:
+            found.add(f"{origin}{static_cases.ROOT}img/a.png")
+    return found

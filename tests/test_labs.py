@@ -1,0 +1,166 @@
+"""A lab's notebook is what its script gives, says the same in both languages, and makes a light page without third parties."""
+
+import gzip
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+import labs
+from project import ROOT, SNIPPETS, published
+
+SCRIPTS = sorted((SNIPPETS / "labs").glob("*.*.py"))
+NAMES = sorted({script.name.partition(".")[0] for script in SCRIPTS})
+HEADING = re.compile(r"^#{1,6} .*", re.MULTILINE)
+LIGHT, DARK = "#ffffff", "#1e2129"  # the papers on which a series must be seen; the site's own dark one is darker
+HEAVIEST = 120_000  # bytes of a lab's page, compressed, without its figures
+
+FIGURE = """\
+# %%
+import matplotlib.pyplot as plt
+from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+set_matplotlib_formats({kind!r})
+
+# %%{caption}
+plt.plot([1, 2])
+plt.show()
+"""
+
+
+@pytest.fixture(scope="module")
+def executed() -> list[tuple[Path, str]]:
+    return labs.executed()
+
+
+def test_notebooks_are_what_their_scripts_give(executed: list[tuple[Path, str]]) -> None:
+    for path, text in executed:
+        assert path.is_file(), f"{path} is missing: python scripts/record.py labs"
+        assert path.read_text("utf-8") == text, f"{path} is not what its script gives: python scripts/record.py labs, then read the diff"
+    kept = {path for language in ("zh", "en") for path in (ROOT / "docs" / language / "labs").glob("*.ipynb")}
+    assert kept == {path for path, _ in executed}, "a notebook without a script: delete it"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_languages_run_the_same_code_under_the_same_headings(name: str) -> None:
+    chinese, english = (jupytext.read(SNIPPETS / "labs" / f"{name}.{language}.py", fmt="py:percent") for language in ("zh", "en"))
+    assert [cell.cell_type for cell in chinese.cells] == [cell.cell_type for cell in english.cells]
+    for number, (here, there) in enumerate(zip(chinese.cells, english.cells, strict=True), 1):
+        if here.cell_type == "code":
+            assert here.source == there.source, f"{name}: cell {number} differs between the languages"
+            assert here.metadata.keys() == there.metadata.keys(), f"{name}: only one language has a caption for cell {number}"
+        else:
+            assert heading_ids(here.source) == heading_ids(there.source), f"{name}: the headings of cell {number} have other ids"
+    assert chinese.metadata["page"].keys() == english.metadata["page"].keys()
+    assert chinese.metadata["page"]["data"] == english.metadata["page"]["data"]
+    assert chinese.metadata["page"]["tags"] == english.metadata["page"]["tags"]
+
+
+def test_a_failing_cell_fails_with_its_place_and_the_end_of_its_traceback(tmp_path: Path) -> None:
+    (tmp_path / "broken.en.py").write_text("# %% [markdown]\n# # Broken\n\n# %%\nshare = 1 / 0\n")
+    with pytest.raises(SystemExit, match=r"broken\.en\.py: cell 2, which begins with 'share = 1 / 0', failed:\n(?s:.*)ZeroDivisionError"):
+        labs.executed(tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "caption", "message"), [("svg", "", "has no name"), ("png", ' caption="A line."', "leaves image/png")])
+def test_a_figure_that_the_site_cannot_show_fails(tmp_path: Path, kind: str, caption: str, message: str) -> None:
+    (tmp_path / "figure.en.py").write_text(FIGURE.format(kind=kind, caption=caption))
+    with pytest.raises(SystemExit, match=message):
+        labs.executed(tmp_path)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_a_lab_runs_beside_its_downloaded_data_and_says_what_is_missing_without(
+    script: Path, tmp_path: Path, executed: list[tuple[Path, str]]
+) -> None:
+    shutil.copy(script, tmp_path)
+    data = jupytext.read(script, fmt="py:percent").metadata["page"]["data"]
+    with pytest.raises(SystemExit, match=re.escape(Path(data[0]).name)):
+        labs.executed(tmp_path)
+    for name in data:
+        (tmp_path / Path(name).name).write_text(published(SNIPPETS / name), "utf-8")
+    assert labs.executed(tmp_path) == [(path, text) for path, text in executed if path == labs.notebook_of(script)]
+
+
+def test_outputs_bring_no_style_and_no_script(executed: list[tuple[Path, str]]) -> None:
+    for path, text in executed:
+        for kind, output in outputs(json.loads(text)):
+            assert kind in {"text/plain", "text/markdown", "image/svg+xml"}, (path, kind)
+            assert not re.search(r"\bstyle=|<style|<script|\bon\w+=|javascript:|<metadata|\n\s*\n(?=.*</svg>)", output), (path, output[:200])
+
+
+def test_figures_have_a_name_and_can_be_seen_on_light_and_dark(executed: list[tuple[Path, str]]) -> None:
+    for path, text in executed:
+        figures = [output for kind, output in outputs(json.loads(text)) if kind == "image/svg+xml"]
+        assert figures, path
+        for figure in figures:
+            assert re.search(r'<svg [^>]*role="img" aria-label="[^"]{10,}"', figure), (path, figure[:300])
+            assert "currentColor" in figure, (path, "the figure's ink does not follow the page's")
+            for colour in set(re.findall(r'"(#[0-9a-f]{6})"', figure)):
+                assert min(contrast(colour, LIGHT), contrast(colour, DARK)) >= 3, (path, colour)
+
+
+@pytest.mark.parametrize("folder", ["labs", "en/labs"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lab_is_a_light_page_without_third_parties(site: Path, folder: str, name: str) -> None:
+    page = site / folder / name
+    assert json.loads((page / f"{name}.ipynb").read_text("utf-8"))["cells"], "the notebook lies beside its page"
+    html = (page / "index.html").read_text("utf-8")
+    tree = LexborHTMLParser(html)
+    assert not tree.css("style, [style], script[src^=http]"), "the policy forbids them"
+    for figure in tree.css("article svg"):
+        figure.decompose()
+    assert len(gzip.compress((tree.html or "").encode(), 9)) < HEAVIEST
+    for element in tree.css("*"):
+        for attribute, value in element.attributes.items():
+            foreign = re.search(r"(?:https?:)?//[\w.-]+\.\w+", value or "")
+            link = element.tag == "a" or (element.tag == "link" and element.attributes.get("rel") in {"canonical", "alternate"})
+            assert not foreign or (link and attribute == "href") or attribute.startswith("xmlns"), (element.tag, attribute, value)
+    assert not any("://" in script.text() for script in tree.css("script"))
+
+
+@pytest.mark.parametrize("folder", ["labs", "en/labs"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lab_offers_itself_and_its_data(site: Path, folder: str, name: str) -> None:
+    page = site / folder / name
+    tree = LexborHTMLParser((page / "index.html").read_text("utf-8"))
+    offered = [link.attributes["href"] or "" for link in tree.css("a[download]")]
+    notebook = json.loads((page / f"{name}.ipynb").read_text("utf-8"))
+    assert [Path(link).name for link in offered] == [f"{name}.ipynb", *(Path(data).name for data in notebook["metadata"]["page"]["data"])]
+    assert all((page / link).is_file() for link in offered), offered
+    assert len(tree.css("article h1")) == 1
+    identifiers = [element.attributes["id"] for element in tree.css("[id]")]
+    assert len(identifiers) == len(set(identifiers)), "an id stands twice"
+
+
+def heading_ids(markdown: str) -> list[tuple[str, str]]:
+    """Give each heading's level and id; a heading without one gets its whole text, so that it differs."""
+    return [
+        (heading.split()[0], (re.search(r"\{ #([a-z0-9-]+) \}$", heading) or re.match(".*", heading) or [""])[0])
+        for heading in HEADING.findall(markdown)
+    ]
+
+
+def outputs(notebook: dict[str, Any]) -> list[tuple[str, str]]:
+    """Give the kind and text of everything that a notebook's cells left."""
+    found = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    streams = [("text/plain", "".join(output["text"])) for output in found if "text" in output]
+    return streams + [(kind, "".join(text)) for output in found for kind, text in output.get("data", {}).items()]
+
+
+def contrast(one: str, other: str) -> float:
+    """Give the contrast of two colours as WCAG 2 defines it."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """Give the relative luminance of #rrggbb."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,112 @@
+"""The snippet protocol: what is kept is what the scripts print, records are of their sources, kernels compile."""
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nvrtc
+import record
+import restamp
+from project import ROOT, SNIPPETS, digest, record_files, scripts_of, shown, snippet_folders, sources_of
+
+FOLDERS = snippet_folders()
+KERNELS = [(path, arch) for path in sorted(SNIPPETS.glob("*/*.cu")) for arch in nvrtc.architectures(path.read_text("utf-8"))]
+needs_compiler = pytest.mark.skipif(sys.platform == "darwin", reason="NVIDIA publishes no CUDA compiler for macOS")
+
+
+@needs_compiler
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_outputs_and_tables_are_what_the_scripts_print(folder: Path) -> None:
+    assert list(record.differences(record.printed([folder]))) + list(record.differences(record.tables_of([folder]))) == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_records_are_of_their_sources_and_agree_with_the_model(folder: Path) -> None:
+    assert list(record.record_problems([folder])) == []
+
+
+def test_gathered_pages_are_current() -> None:
+    import pages
+
+    assert list(record.differences(pages.gathered())) == []
+
+
+@needs_compiler
+@pytest.mark.parametrize(("path", "arch"), KERNELS, ids=[f"{shown(path)}-{arch}" for path, arch in KERNELS])
+def test_kernel_compiles(path: Path, arch: str) -> None:
+    assert nvrtc.compile_kernels(path.read_text("utf-8"), arch)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_snippets_that_run_in_the_page_need_the_standard_library_alone(folder: Path) -> None:
+    siblings = {path.stem for path in folder.glob("*.py")}
+    for script in scripts_of(folder, "model", "draw"):
+        for node in ast.walk(ast.parse(script.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                top = name.partition(".")[0]
+                assert top in sys.stdlib_module_names or top in siblings, f"{shown(script)} imports {name}, which the browser does not have"
+
+
+def test_a_changed_kernel_is_noticed_and_the_message_says_what_to_do(tmp_path: Path) -> None:
+    folder = next(folder for folder in FOLDERS if list(folder.glob("*.h200.json")) and list(folder.glob("*.cu")))
+    copy = tmp_path / folder.name
+    shutil.copytree(folder, copy)
+    kernel = next(path for bench in scripts_of(copy, "bench") for path in sources_of(bench) if path.suffix == ".cu")
+    kernel.write_text(kernel.read_text("utf-8").replace(";", "; ", 1), "utf-8")
+    problems = list(record.record_problems([copy]))
+    assert problems
+    assert all(word in problems[0] for word in (kernel.name, "--restamp", "--gpu", "outdated"))
+
+
+def test_a_row_that_the_model_contradicts_is_noticed(tmp_path: Path) -> None:
+    copy = tmp_path / "bank-conflicts"
+    shutil.copytree(SNIPPETS / "bank-conflicts", copy)
+    bench = scripts_of(copy, "bench")[0]
+    path = record_files(bench)[0]
+    kept = json.loads(path.read_text("utf-8"))
+    row = next(row for row in kept["rows"].values() if any(key.startswith("predicted_") for key in row))
+    key = next(key for key in row if key.startswith("predicted_"))
+    row[key] += 1
+    path.write_text(json.dumps(kept), "utf-8")
+    assert any("the model says" in problem for problem in record.problems_of(path, bench))
+
+
+@needs_compiler
+def test_restamp_tells_a_comment_from_a_change() -> None:
+    kernel = '// arch: sm_80\nextern "C" __global__ void f(float *a) { a[threadIdx.x] *= 2; }\n'
+    assert restamp.same(kernel, kernel.replace(" }", " /* doubled */ }"), ".cu")
+    assert not restamp.same(kernel, kernel.replace("2", "3"), ".cu")
+    assert restamp.same("a = 1\n", "a = 1  # one\n", ".py")
+    assert not restamp.same("a = 1\n", "a = 2\n", ".py")
+
+
+def test_restamp_writes_the_new_digest_and_keeps_the_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "snippets" / "x"
+    folder.mkdir(parents=True)
+    bench = folder / "bench_x.py"
+    bench.write_text("rows = 1\n", "utf-8")
+    kept = folder / "x.h200.json"
+    kept.write_text(json.dumps({"recorded": "2026-01-01", "sources": {"bench_x.py": digest(bench)}}), "utf-8")
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@t.invalid"]
+    for command in (["git", "init", "-q"], ["git", "add", "."], [*git, "commit", "-qm", "x"]):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    monkeypatch.setattr(restamp, "ROOT", tmp_path)
+    monkeypatch.setattr("project.ROOT", tmp_path)
+    bench.write_text("rows = 1  # one row\n", "utf-8")
+    assert "new digests" in next(restamp.folder(folder))
+    assert json.loads(kept.read_text("utf-8")) == {"recorded": "2026-01-01", "sources": {"bench_x.py": digest(bench)}}
+    bench.write_text("rows = 2\n", "utf-8")
+    assert "stays" in next(restamp.folder(folder))
+
+
+def test_check_command_is_green() -> None:
+    # The command that a contributor runs; its parts are tested above, so one folder is enough here.
+    done = subprocess.run([sys.executable, "scripts/record.py", "warp-divergence", "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stdout + done.stderr
