@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import run_build
 from project import ROOT
 
 WEB = ROOT / "web"
@@ -44,6 +45,8 @@ def build(target: Path = BUILT) -> dict[str, int]:
         manifest[entry] = f"{stem}.{hashlib.sha256(done.stdout).hexdigest()[:8]}.{suffix}"
         texts[manifest[entry]] = done.stdout
         sizes[manifest[entry]] = len(done.stdout)
+    for entry, name, content in run_build.built(node):
+        manifest[entry], texts[name], sizes[name] = name, content, len(content)
     if target.is_dir() and {path.name for path in target.iterdir()} == {*texts, "manifest.json"}:
         return sizes
     shutil.rmtree(target, ignore_errors=True)

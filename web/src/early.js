@@ -18,8 +18,8 @@ XMLHttpRequest.prototype.send = function (body) {
   else stock.send.call(this, body);
 };
 
-const StockWorker = Worker;
-globalThis.Worker = class {
+const StockWorker = globalThis.Worker;
+class WaitingWorker {
   listeners = [];
   constructor(...words) {
     this.words = words;
@@ -41,4 +41,5 @@ globalThis.Worker = class {
   terminate() {
     this.worker?.terminate();
   }
-};
+}
+if (StockWorker) globalThis.Worker = WaitingWorker;

@@ -2,7 +2,11 @@
 import { filterTables } from "./filter.js";
 import { scrollBoxes } from "./boxes.js";
 import { fourOhFour } from "./four-oh-four.js";
+import { keepForOffline } from "./run/offline.js";
+import { offerRuns } from "./run/offer.js";
 
 filterTables();
 scrollBoxes();
 fourOhFour();
+offerRuns();
+keepForOffline();

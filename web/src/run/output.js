@@ -1,0 +1,94 @@
+// What a run printed, in the place of the recorded output. Everything in it is text, or an image.
+import { make } from "./offer.js";
+import { showPicture } from "./picture.js";
+
+const LONGEST = 110_000; // characters: what the worker sends at most, and its own words; more is a forgery
+
+export class OutputView {
+  constructor(element, words) {
+    this.words = words;
+    this.box = element.querySelector("output");
+    this.text = make("span", { class: "run-text" });
+    this.image = make("img", { alt: "", class: "run-picture" });
+    this.image.hidden = true;
+    this.note = make("span", { class: "run-note" });
+    this.box.append(this.image, this.text, this.note);
+    const next = element.nextElementSibling;
+    this.recorded = next?.matches(".output, .language-text") && next.querySelector("pre") ? next : null;
+    this.recordedText = this.recorded?.querySelector("code").textContent;
+  }
+
+  begin() {
+    this.fresh = true; // what an earlier run printed stays until there is something new
+    this.held = [];
+    this.length = 0;
+  }
+
+  take(stream, text) {
+    const rest = LONGEST - this.length;
+    if (rest <= 0) return;
+    this.length += text.length;
+    this.held.push([stream, text.slice(0, rest)]);
+    this.frame ??= requestAnimationFrame(() => this.flush());
+  }
+
+  flush() {
+    cancelAnimationFrame(this.frame);
+    this.frame = undefined;
+    if (this.fresh) {
+      this.fresh = false;
+      this.text.replaceChildren();
+      this.note.textContent = "";
+      this.showing(true);
+    }
+    for (const [stream, text] of this.held.splice(0)) {
+      const last = this.text.lastChild;
+      if (last?.dataset.stream === stream) last.append(text);
+      else {
+        const piece = make("span", { "data-stream": stream }, text);
+        this.text.append(piece);
+      }
+    }
+  }
+
+  end(wasCut) {
+    this.flush();
+    if (wasCut) this.note.textContent = this.words.cut;
+  }
+
+  explain(sentence) {
+    this.note.textContent = [this.note.textContent, sentence].filter(Boolean).join("\n");
+  }
+
+  async draw(svg, words) {
+    this.svg = svg;
+    try {
+      await showPicture(this.image, svg);
+      this.image.alt = words;
+      this.image.hidden = false;
+    } catch {
+      this.image.hidden = true; // not a drawing
+    }
+  }
+
+  redraw() {
+    if (this.svg && !this.image.hidden) showPicture(this.image, this.svg).catch(() => {});
+  }
+
+  equalsRecorded() {
+    return this.recordedText !== undefined && this.text.textContent.trimEnd() === this.recordedText.trimEnd();
+  }
+
+  reset() {
+    this.text.replaceChildren();
+    this.note.textContent = "";
+    this.image.hidden = true;
+    this.svg = null;
+    this.showing(false);
+  }
+
+  showing(live) {
+    this.box.hidden = !live;
+    if (this.recorded) this.recorded.hidden = live;
+  }
+}

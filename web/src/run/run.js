@@ -1,0 +1,28 @@
+// What the buttons do, loaded on the first press of one: a page's blocks share one Python.
+import { Block } from "./block.js";
+import { onPaletteChange } from "./picture.js";
+import { Runtime } from "./runtime.js";
+
+const beside = (name) => new URL(FILES[name], import.meta.url).href; // FILES: set by scripts/run_build.py
+const runtime = new Runtime({ runner: beside("runner.htm"), python: beside("python.bin"), size: Number(FILES["python.bin size"]) });
+const blocks = new Map();
+const styled = new Promise((resolve) => {
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = beside("run.css");
+  link.onload = link.onerror = resolve;
+  document.head.append(link);
+});
+const shared = { runtime, loadEditor: () => import(beside("editor.js")) };
+
+// Do what a button says: run, stop, edit, reset, copy, download, share; a control's move; or show an earlier edit, or a link's code.
+export async function act(element, action, control) {
+  await styled;
+  if (!blocks.has(element)) blocks.set(element, Block.of(element, shared));
+  const block = await blocks.get(element);
+  await block[action](control);
+}
+
+onPaletteChange(async () => {
+  for (const block of blocks.values()) (await block).redraw();
+});
