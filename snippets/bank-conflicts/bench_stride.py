@@ -178,10 +178,10 @@ def check(rows: dict[str, dict[str, Any]]) -> None:
         assert sass == (2 * pipe if missed else pipe), f"{name}: {sass} wavefronts by instruction, {pipe} by the pipe"
         assert 0.94 < row["measured_slowdown"] / pipe < 1.06, f"{name}: {row['measured_slowdown']} times as long, with {pipe} wavefronts"
     strided = {name: row for name, row in rows.items() if "stride_words" in row}
-    for maths, ratio in {0: 3.7, 1: 3.2, 5: 2.35}.items():
+    for maths, ratio in {0: 3.7, 1: 3.1, 5: 2.4}.items():
         key = f"measured_chain_{maths}_cycles"
         alone, worst = rows["stride_1"][key], rows["stride_32"][key]
-        assert abs(worst / alone - ratio) < 0.1, f"{key}: {worst} at stride 32 are {worst / alone:.2f} times {alone}"
+        assert abs(worst / alone - ratio) < 0.06, f"{key}: {worst} at stride 32 are {worst / alone:.2f} times {alone}"
         for name, row in strided.items():
             extra = row["predicted_load_conflicts"]
             assert abs(row[key] - alone - 2 * extra) < 0.5, f"{name}: {key} is {row[key]}, with {extra} conflicts and {alone} without"
