@@ -40,8 +40,8 @@ def executed() -> list[tuple[Path, str]]:
 
 def test_notebooks_are_what_their_scripts_give(executed: list[tuple[Path, str]]) -> None:
     for path, text in executed:
-        assert path.is_file(), f"{path} is missing: python scripts/record.py all"
-        assert path.read_text("utf-8") == text, f"{path} is not what its script gives: python scripts/record.py all, then read the diff"
+        assert path.is_file(), f"{path} is missing: python scripts/record.py labs"
+        assert path.read_text("utf-8") == text, f"{path} is not what its script gives: python scripts/record.py labs, then read the diff"
     kept = {path for language in ("zh", "en") for path in (ROOT / "docs" / language / "labs").glob("*.ipynb")}
     assert kept == {path for path, _ in executed}, "a notebook without a script: delete it"
 
@@ -150,10 +150,9 @@ def test_a_lab_offers_itself_and_its_data(site: Path, folder: str, name: str) ->
     notebook = json.loads((page / f"{name}.ipynb").read_text("utf-8"))
     assert [Path(link).name for link in offered] == [f"{name}.ipynb", *(Path(data).name for data in notebook["metadata"]["page"]["data"])]
     assert all((page / link).is_file() for link in offered), offered
-    titles = tree.css("article h1")
-    assert len(titles) == 1
-    assert (tree.css_first("title").text()).startswith(titles[0].text(deep=False)), "the page's name, in the nav too, is its H1"
-    assert tree.css_first("meta[name=description]").attributes["content"] == notebook["metadata"]["page"]["description"]
+    [heading], [title], [description] = tree.css("article h1"), tree.css("head title"), tree.css("meta[name=description]")
+    assert title.text().startswith(heading.text(deep=False)), "the page's name, in the nav too, is its H1"
+    assert description.attributes["content"] == notebook["metadata"]["page"]["description"]
     identifiers = [element.attributes["id"] for element in tree.css("[id]")]
     assert len(identifiers) == len(set(identifiers)), "an id stands twice"
 

@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # From access pattern to roofline, on H200 numbers { #roofline }
+# # From access pattern to roofline { #roofline }
 #
 # The addresses of a warp decide how many bytes are moved, the bytes decide how much bandwidth is left for useful data, and that bandwidth is the slope of the roofline. This lab computes the three steps with the site's models and puts the records of an H200 beside each.
 #
