@@ -14,18 +14,15 @@ SOURCE = Path(__file__).with_name("transpose.cu")
 TABLES = {
     "counts": {
         "kernel": ("kernel", "Kernel"),
-        "predicted_load_instructions": ("共享内存读指令", "Shared load instructions"),
-        "predicted_load_wavefronts": ("预测 wavefront", "Predicted wavefronts"),
-        "counted_load_wavefronts_by_instruction": ("实测：按指令", "Counted, by instruction"),
-        "counted_load_wavefronts": ("实测：按流水线", "Counted, by pipe"),
-        "predicted_load_conflicts": ("预测冲突", "Predicted conflicts"),
-        "counted_load_conflicts": ("实测冲突", "Counted conflicts"),
-        "counted_store_conflicts": ("写：实测冲突", "Store: counted conflicts"),
+        "counted_load_instructions": ("读指令", "Loads"),
+        "predicted_load_wavefronts": ("预测", "Predicted"),
+        "counted_load_wavefronts_by_instruction": ("按指令计", "By instruction"),
+        "counted_load_wavefronts": ("按流水线计", "By pipe"),
+        "counted_load_conflicts": ("冲突", "Conflicts"),
         "counted_mio_throttle_ratio": ("mio_throttle", "mio_throttle"),
     },
     "time": {
         "kernel": ("kernel", "Kernel"),
-        "matrix_side": ("边长", "Side"),
         "measured_time_ms": ("时间（ms）", "Time (ms)"),
         "measured_bandwidth_gb_s": ("带宽（GB/s）", "Bandwidth (GB/s)"),
         "measured_copy_share": ("占 cudaMemcpy 带宽", "Share of cudaMemcpy"),
@@ -86,10 +83,10 @@ def check(rows: Mapping[str, Mapping[str, Any]]) -> None:
             assert noise, f"{name}: no conflict more than predicted"
     time = {name: row["measured_time_ms"] for name, row in rows.items()}
     share = {name: row["measured_copy_share"] for name, row in rows.items()}
-    assert 0.7 < share["tile_padded"] < 1.02, f"the shares of cudaMemcpy are {share}"
+    assert 0.85 < share["tile_padded"] < 1, f"the shares of cudaMemcpy are {share}"
     assert abs(share["tile_padded"] / share["tile_swizzled"] - 1) < 0.05, f"padded and swizzled differ: {share}"
-    assert 1.9 < time["tile_plain"] / time["tile_padded"] < 2.6, f"the times are {time}"
-    assert 1.5 < time["naive"] / time["tile_plain"] < 5, f"the times are {time}"
+    assert 2.0 < time["tile_plain"] / time["tile_padded"] < 2.4, f"the times are {time}"
+    assert 2 < time["naive"] / time["tile_plain"] < 4, f"the times are {time}"
     stalls = {name: row["counted_mio_throttle_ratio"] for name, row in rows.items() if name != CUDA_MEMCPY}
     assert min(stalls["tile_plain"], stalls["naive"]) > 20 * max(stalls["tile_padded"], stalls["tile_swizzled"], 1), f"the stalls are {stalls}"
 
