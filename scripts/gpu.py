@@ -69,11 +69,10 @@ def describe() -> dict[str, Any]:
     import cupy  # noqa: PLC0415 - as above
 
     properties = cupy.cuda.runtime.getDeviceProperties(0)
-    runtime = cupy.cuda.runtime.runtimeGetVersion()
     return {
         "gpu": properties["name"].decode(),
         "compute_capability": f"{properties['major']}.{properties['minor']}",
-        "versions": {"driver": _driver(), "cuda": f"{runtime // 1000}.{runtime % 1000 // 10}", "cupy": cupy.__version__, "ncu": _ncu_version()},
+        "versions": {"driver": _driver(), "nvrtc": nvrtc.version(), "cupy": cupy.__version__, "ncu": _ncu_version()},
         "conditions": {"clocks": "not locked"},
     }
 

@@ -92,6 +92,13 @@ def disassemble(cubin: bytes) -> dict[str, Kernel]:
     return {kernel.name: kernel for kernel in _parse(listing)}
 
 
+def version() -> str:
+    """Give the version of the compiler, such as "13.0"."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _check(_nvrtc().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+    return f"{major.value}.{minor.value}"
+
+
 def _parse(listing: str) -> Iterator[Kernel]:
     for part in re.split(r"^\s*\.section\s+\.text\.", listing, flags=re.MULTILINE)[1:]:
         kernel = Kernel(re.match(r"[\w$.]+", part)[0])  # type: ignore[index]  # a section always has a name

@@ -16,6 +16,7 @@ from project import LANGUAGES, ROOT, SNIPPETS, shown
 
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 TITLE = re.compile(r"^# (.+?)(?: \{[^}]*\})?$", re.MULTILINE)
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
 LEVELS = {
     "zh": {"basic": "基础", "intermediate": "中级", "advanced": "高级"},
     "en": {"basic": "basic", "intermediate": "intermediate", "advanced": "advanced"},
@@ -27,7 +28,7 @@ GROUPS = {
 }
 ALSO = {"zh": "也叫 ", "en": "also "}
 JOINT = {"zh": "、", "en": ", "}
-MORE = {"zh": "（详见[{}]({})）", "en": " (see [{}]({}))"}
+MORE = {"zh": "详见[{}]({})", "en": " See [{}]({})"}
 
 
 @dataclass(frozen=True)
@@ -143,10 +144,12 @@ def _glossary(language: str) -> str:
 
 
 def _names(entry: dict[str, Any], language: str) -> str:
-    """Give the line below a term: its name in the other language where that differs, then its other names."""
+    """Give the line below a term: its name in the other language where it has one of its own, then its other names."""
     other = "en" if language == "zh" else "zh"
-    names = [] if entry[other] == entry[language] else [f"*{entry[other]}*{{ lang={other} }}"]
-    also = [name for name in entry.get(f"{language}_also", []) if name != entry[other]]
+    theirs = [name for name in (entry[other], *entry.get(f"{other}_also", [])) if other == "en" or CHINESE.search(name)]
+    name = next(iter(theirs), entry[other])
+    names = [] if name == entry[language] else [f"*{name}*{{ lang={other} }}"]
+    also = [each for each in entry.get(f"{language}_also", []) if each != name]
     if also:
         names.append(ALSO[language] + JOINT[language].join(also))
     return f"{' · '.join(names)}\n{{ .names }}" if names else ""

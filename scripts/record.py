@@ -25,7 +25,7 @@ from typing import Any
 
 import restamp
 import tables
-from project import NOT_QUESTIONS, ROOT, SNIPPETS, digest, output_of, read_record, record_files, scripts_of, shown, snippet_folders, sources_of
+from project import ROOT, digest, output_of, read_record, record_files, scripts_of, shown, snippet_folders, sources_of
 
 SLOWEST = 300  # seconds that one CPU script may take; a bench has no limit
 
@@ -33,26 +33,26 @@ SLOWEST = 300  # seconds that one CPU script may take; a bench has no limit
 def main() -> None:
     """Do what the command line asks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("ids", nargs="*", metavar="id", help="a question's folder; everything when none is named, or all")
+    parser.add_argument("ids", nargs="*", metavar="id", help="a question's folder, labs or pages; everything when none is named")
     action = parser.add_mutually_exclusive_group()
     for name, text in (("gpu", "run the benches"), ("restamp", "accept harmless changes"), ("check", "compare only")):
         action.add_argument(f"--{name}", action="store_true", help=text)
     options = parser.parse_args()
-    with_all = options.ids in ([], ["all"])
-    folders = snippet_folders([] if with_all else options.ids)
+    ids = [name for name in options.ids if name not in GATHERED]
+    folders = snippet_folders(ids) if ids or not options.ids else []
+    extra = [produce for name, produce in GATHERED.items() if not options.ids or name in options.ids]
     if options.gpu:
         failures = [measure(folder) for folder in folders]
         raise SystemExit(any(failures))
     if options.restamp:
         print("\n".join(line for folder in folders for line in restamp.folder(folder)))
     elif options.check:
-        problems = list(differences(printed(folders))) + list(differences(tables_of(folders))) + list(record_problems(folders))
-        if with_all:
-            problems += [*differences(_labs()), *differences(_gathered())]
+        produced = chain(printed(folders), tables_of(folders), *(produce() for produce in extra))
+        problems = [*differences(produced), *record_problems(folders)]
         print("\n".join(problems) or "everything that the scripts print is what is kept")
         raise SystemExit(bool(problems))
     else:
-        for path, text in chain(printed(folders), tables_of(folders), *([_labs(), _gathered()] if with_all else [])):
+        for path, text in chain(printed(folders), tables_of(folders), *(produce() for produce in extra)):
             write(path, text)
 
 
@@ -60,8 +60,7 @@ def differences(produced: Iterable[tuple[Path, str]]) -> Iterator[str]:
     """Name each kept file that is not what its script gives now, with the command that mends it."""
     for path, text in produced:
         if not path.is_file() or path.read_text("utf-8") != text:
-            name = path.parent.name if path.parent.parent == SNIPPETS and path.parent.name not in NOT_QUESTIONS else "all"
-            yield f"{shown(path)} is not what its script gives: python scripts/record.py {name}, then read the diff"
+            yield f"{shown(path)} is not what its script gives: python scripts/record.py {path.parent.name}, then read the diff"
 
 
 def record_problems(folders: list[Path]) -> Iterator[str]:
@@ -213,6 +212,9 @@ def write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8", newline="\n")
         print(f"wrote {shown(path)}")
+
+
+GATHERED = {"labs": _labs, "pages": _gathered}
 
 
 if __name__ == "__main__":

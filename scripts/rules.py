@@ -11,7 +11,7 @@ from project import LANGUAGES, ROOT, SNIPPETS, scripts_of, shown, snippet_folder
 SECTIONS = ["question", "explanation", "try", "measured", "pitfalls", "follow-ups", "quiz", "references"]
 LEVELS = {"basic", "intermediate", "advanced"}
 QUESTION_KEYS = {"description", "tags", "checked", "measured"}
-OTHER_KEYS = {"description", "hide"}
+OTHER_KEYS = {"description", "hide", "title"}
 LEAD_LIMIT = {"zh": 160, "en": 90}
 DESCRIPTION_LIMIT = {"zh": 80, "en": 160}
 QUIZ = 3

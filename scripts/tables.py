@@ -14,7 +14,7 @@ from project import LANGUAGES, record_files
 MEASURED = ("counted_", "measured_")
 WORDS = {
     "zh": {
-        "where": "{gpu}（计算能力 {cc}），驱动 {driver}，CUDA {cuda}，CuPy {cupy}，Nsight Compute {ncu}；时钟未锁定；测于 {recorded}。",
+        "where": "{gpu}（计算能力 {cc}），驱动 {driver}，NVRTC {nvrtc}，CuPy {cupy}，Nsight Compute {ncu}；时钟未锁定；测于 {recorded}。",
         "raw": "原始记录",
         "command": "复现命令",
         "earlier": "用较早的源码测得",
@@ -23,7 +23,7 @@ WORDS = {
         "stop": "。",
     },
     "en": {
-        "where": "{gpu} (compute capability {cc}), driver {driver}, CUDA {cuda}, CuPy {cupy}, Nsight Compute {ncu}; "
+        "where": "{gpu} (compute capability {cc}), driver {driver}, NVRTC {nvrtc}, CuPy {cupy}, Nsight Compute {ncu}; "
         "clocks not locked; measured on {recorded}.",
         "raw": "Raw record",
         "command": "command",
@@ -83,7 +83,9 @@ def section(name: str, text: str) -> str:
 def source(path: Path, record: dict[str, Any], old: bool, language: str) -> str:  # noqa: FBT001 - the table's own flag
     """Say where a record's numbers come from, with links to the raw file and the command that made it."""
     words = WORDS[language]
-    where = words["where"].format(gpu=record["gpu"], cc=record.get("compute_capability", "?"), recorded=record["recorded"], **record["versions"])
+    where = words["where"].format(
+        gpu=record["gpu"], cc=record.get("compute_capability", "?"), recorded=record["recorded"], **{"nvrtc": "?"} | record["versions"]
+    )
     limits = [value if isinstance(value, str) else value[language] for key, value in record.get("conditions", {}).items() if key != "clocks"]
     if "outdated" in record:
         limits.append(words["outdated"] + record["outdated"])

@@ -12,7 +12,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 import labs
-from project import ROOT, SNIPPETS, published
+from project import ROOT, SNIPPETS, published, read_record
 
 SCRIPTS = sorted((SNIPPETS / "labs").glob("*.*.py"))
 NAMES = sorted({script.name.partition(".")[0] for script in SCRIPTS})
@@ -105,6 +105,23 @@ def test_figures_have_a_name_and_can_be_seen_on_light_and_dark(executed: list[tu
                 assert min(contrast(colour, LIGHT), contrast(colour, DARK)) >= 3, (path, colour)
 
 
+def test_the_records_show_what_the_roofline_lab_says_of_them() -> None:
+    rows = read_record(SNIPPETS / "vectorized-access" / "ceilings.h200.json")["rows"]
+    bandwidth, peak = rows["roofs"]["measured_bandwidth_gb_s"], rows["roofs"]["measured_gflop_s"]
+    for row in (row for row in rows.values() if "stride" in row):
+        by_counted = bandwidth * 8 / (row["counted_read_bytes_a_float"] + 4)
+        assert 0.8 < row["measured_useful_gb_s"] / by_counted < 1.1, ("the counted bytes come close", row)
+        share = row["measured_useful_gb_s"] / row["predicted_useful_gb_s"]
+        assert 0.8 < share < 1.1 if row["stride"] <= 8 else share < 0.6, ("sectors explain strides up to 8", row)
+    for row in (row for row in rows.values() if "fmas" in row):
+        intensity = 2 * row["fmas"] / 8
+        roof, no_overlap = min(peak, intensity * bandwidth), 1 / (1 / (intensity * bandwidth) + 1 / peak)
+        if intensity < peak / bandwidth:
+            assert 0.97 < row["measured_gflop_s"] / roof < 1.05, ("it keeps to the memory roof", row)
+        if row["fmas"] == 64:
+            assert 1.1 * no_overlap < row["measured_gflop_s"] < 0.9 * roof, ("it lies well between", row)
+
+
 @pytest.mark.parametrize("folder", ["labs", "en/labs"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lab_is_a_light_page_without_third_parties(site: Path, folder: str, name: str) -> None:
@@ -133,7 +150,9 @@ def test_a_lab_offers_itself_and_its_data(site: Path, folder: str, name: str) ->
     notebook = json.loads((page / f"{name}.ipynb").read_text("utf-8"))
     assert [Path(link).name for link in offered] == [f"{name}.ipynb", *(Path(data).name for data in notebook["metadata"]["page"]["data"])]
     assert all((page / link).is_file() for link in offered), offered
-    assert len(tree.css("article h1")) == 1
+    [heading], [title], [description] = tree.css("article h1"), tree.css("head title"), tree.css("meta[name=description]")
+    assert title.text().startswith(heading.text(deep=False)), "the page's name, in the nav too, is its H1"
+    assert description.attributes["content"] == notebook["metadata"]["page"]["description"]
     identifiers = [element.attributes["id"] for element in tree.css("[id]")]
     assert len(identifiers) == len(set(identifiers)), "an id stands twice"
 

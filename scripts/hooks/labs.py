@@ -66,9 +66,9 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
         {"level": int(level), "id": anchor, "name": re.sub("<[^>]+>", "", name).strip(), "html": name, "data-toc-label": ""}
         for level, anchor, name in HEADING.findall(html)
     ]
-    page.toc = get_toc(nest_toc_tokens(tokens))
     if tokens:
         page.title = tokens[0]["name"]
+    page.toc = get_toc(nest_toc_tokens(tokens))  # which empties the list
     if page.edit_url:
         page.edit_url = re.sub(r"docs/(\w+)/labs/(.+)\.ipynb$", r"snippets/labs/\2.\1.py", page.edit_url)
     return html

@@ -19,6 +19,8 @@ def main() -> None:
             shared = 0 if name in {"copy", "naive"} else PASSES
             assert (counts["LDG"], counts["STS"], counts["LDS"], counts["STG"]) == (PASSES, shared, shared, PASSES), (arch, name, counts)
             assert all(kernels[name].opcodes()[opcode] == shared for opcode in ("STS", "LDS")), (arch, name)
+            order = "".join(line.opcode[0] for line in kernels[name].instructions if line.opcode.startswith(("LDG", "STG", "STS")))
+            assert order.startswith("L" * PASSES), (arch, name, order)  # all of a thread's global loads are under way before it stores
             # A column and its row are XORed once a pass: the store and the load of a pass use the same index pair.
             assert counts["LOP3"] == (PASSES if name == "tile_swizzled" else 0), (arch, name, counts)
             print(f"{arch:8} {name:14}" + "".join(f"{count:4} " for count in counts.values()).rstrip())

@@ -26,47 +26,43 @@ TABLES = {
         "counted_store_conflicts": ("实测，写", "Counted, store"),
     },
     "layouts": {
-        "access_bytes": ("每 lane 字节", "Bytes a lane"),
-        "stride_elements": ("步长（元素）", "Stride (elements)"),
-        "padding_words": ("填充（字）", "Padding (words)"),
-        "swizzle": ("XOR swizzle", "XOR swizzle"),
-        "predicted_load_wavefronts": ("预测 wavefront", "Predicted wavefronts"),
-        "counted_load_wavefronts": ("实测，读", "Counted, load"),
-        "counted_store_wavefronts": ("实测，写", "Counted, store"),
-        "predicted_load_conflicts": ("预测冲突", "Predicted conflicts"),
-        "counted_load_conflicts": ("实测，读", "Counted, load"),
-        "counted_store_conflicts": ("实测，写", "Counted, store"),
-        "measured_slowdown": ("读：时间倍数", "Load: time ratio"),
+        "access_bytes": ("字节", "Bytes"),
+        "stride_elements": ("步长", "Stride"),
+        "padding_words": ("补字", "Padding"),
+        "swizzle": ("XOR", "XOR"),
+        "predicted_load_wavefronts": ("预测", "Predicted"),
+        "counted_load_wavefronts": ("读", "Loads"),
+        "counted_store_wavefronts": ("写", "Stores"),
+        "counted_load_conflicts": ("冲突", "Conflicts"),
+        "measured_slowdown": ("时间倍数", "Time ratio"),
     },
     "patterns": {
         "pattern": ("模式", "Pattern"),
-        "access_bytes": ("每 lane 字节", "Bytes a lane"),
-        "predicted_load_wavefronts": ("读：预测 wavefront", "Load: predicted wavefronts"),
-        "counted_load_wavefronts": ("读：实测", "Load: counted"),
-        "counted_load_sass_wavefronts": ("读：按指令", "Load: by instruction"),
-        "measured_slowdown": ("读：时间倍数", "Load: time ratio"),
-        "counted_load_conflicts": ("读：实测冲突", "Load: counted conflicts"),
-        "predicted_store_wavefronts": ("写：预测 wavefront", "Store: predicted wavefronts"),
-        "counted_store_wavefronts": ("写：实测", "Store: counted"),
-        "counted_store_conflicts": ("写：实测冲突", "Store: counted conflicts"),
+        "access_bytes": ("字节", "Bytes"),
+        "predicted_load_wavefronts": ("读：预测", "Loads: predicted"),
+        "counted_load_wavefronts": ("读：实测", "Loads: counted"),
+        "counted_load_sass_wavefronts": ("读：按指令", "Loads: by instruction"),
+        "measured_slowdown": ("读：时间倍数", "Loads: time ratio"),
+        "predicted_store_wavefronts": ("写：预测", "Stores: predicted"),
+        "counted_store_wavefronts": ("写：实测", "Stores: counted"),
     },
     "sweeps": {
         "direction": ("方向", "Direction"),
-        "access_bytes": ("每 lane 字节", "Bytes a lane"),
-        "swizzle": ("XOR swizzle", "XOR swizzle"),
-        "last_stride": ("步长 1 至", "Strides 1 to"),
-        "predicted_total_wavefronts": ("预测 wavefront 总数", "Predicted wavefronts, all strides"),
-        "counted_total_wavefronts": ("实测 wavefront 总数", "Counted wavefronts, all strides"),
-        "counted_equal_strides": ("逐步长相等", "Strides equal"),
+        "access_bytes": ("字节", "Bytes"),
+        "swizzle": ("XOR", "XOR"),
+        "last_stride": ("步长数", "Strides"),
+        "predicted_total_wavefronts": ("预测总数", "Predicted, all"),
+        "counted_total_wavefronts": ("实测总数", "Counted, all"),
+        "counted_equal_strides": ("相等的步长数", "Strides equal"),
     },
     "time": {
         "stride_words": ("步长（字）", "Stride (words)"),
         "predicted_load_wavefronts": ("预测 wavefront", "Predicted wavefronts"),
-        "measured_time_ms": ("带宽受限：时间（ms）", "Throughput-bound: time (ms)"),
-        "measured_slowdown": ("带宽受限：倍数", "Throughput-bound: ratio"),
-        "measured_chain_0_cycles": ("一个 warp：每次读的周期数", "One warp: cycles a load"),
-        "measured_chain_1_cycles": ("另有 1 次乘加", "With 1 multiply-add"),
-        "measured_chain_5_cycles": ("另有 5 次乘加", "With 5 multiply-adds"),
+        "measured_time_ms": ("吞吐：时间（ms）", "Throughput: time (ms)"),
+        "measured_slowdown": ("吞吐：倍数", "Throughput: ratio"),
+        "measured_chain_0_cycles": ("延迟：每次读的周期", "Latency: cycles a load"),
+        "measured_chain_1_cycles": ("加 1 次乘加", "With 1 multiply-add"),
+        "measured_chain_5_cycles": ("加 5 次乘加", "With 5 multiply-adds"),
     },
 }
 
@@ -95,17 +91,17 @@ def without_bit(number: int, bit: int) -> int:
     return number >> bit + 1 << bit | number & (1 << bit) - 1
 
 
-# The number of the element that each lane takes; a row of memory, 128 bytes, holds `row` elements.
+# The number of the element that each lane takes; a row of memory, 128 bytes, holds `row` elements. In "n^1" lanes n and n^1 share one.
 PATTERNS: dict[str, Callable[[int, int], int]] = {
-    "one_element": lambda _lane, _row: 0,
-    "n_and_n_xor_1_share": lambda lane, _row: without_bit(lane, 0),
-    "n_and_n_xor_2_share": lambda lane, _row: without_bit(lane, 1),
-    "n_and_n_xor_4_share": lambda lane, _row: without_bit(lane, 2),
-    "n_and_n_xor_16_share": lambda lane, _row: without_bit(lane, 4),
+    "one": lambda _lane, _row: 0,
+    "n^1": lambda lane, _row: without_bit(lane, 0),
+    "n^2": lambda lane, _row: without_bit(lane, 1),
+    "n^4": lambda lane, _row: without_bit(lane, 2),
+    "n^16": lambda lane, _row: without_bit(lane, 4),
     "reversed": lambda lane, _row: 31 - lane,
     "shuffled": lambda lane, _row: 5 * lane % 32,
-    "even_and_odd_rows": lambda lane, row: lane % 2 * row,
-    "two_columns": lambda lane, row: lane % 16 * row + lane // 16,
+    "even_odd": lambda lane, row: lane % 2 * row,
+    "halves": lambda lane, row: lane % 16 * row + lane // 16,
 }
 
 Case = tuple[str, int, tuple[int, ...]]  # direction, bytes a lane, the lanes' byte addresses
@@ -173,15 +169,15 @@ def check(rows: dict[str, dict[str, Any]]) -> None:
         if "last_stride" in row:
             continue
         # What the tool counts by instruction misses that lanes pair up where they also conflict; the clock sides with the pipe.
-        missed = row.get("pattern") == "even_and_odd_rows" and row["access_bytes"] > 4
+        missed = row.get("pattern") == "even_odd" and row["access_bytes"] > 4
         sass, pipe = row["counted_load_sass_wavefronts"], row["counted_load_wavefronts"]
         assert sass == (2 * pipe if missed else pipe), f"{name}: {sass} wavefronts by instruction, {pipe} by the pipe"
         assert 0.94 < row["measured_slowdown"] / pipe < 1.06, f"{name}: {row['measured_slowdown']} times as long, with {pipe} wavefronts"
     strided = {name: row for name, row in rows.items() if "stride_words" in row}
-    for maths, ratio in {0: 3.7, 1: 3.2, 5: 2.35}.items():
+    for maths, ratio in {0: 3.7, 1: 3.1, 5: 2.4}.items():
         key = f"measured_chain_{maths}_cycles"
         alone, worst = rows["stride_1"][key], rows["stride_32"][key]
-        assert abs(worst / alone - ratio) < 0.1, f"{key}: {worst} at stride 32 are {worst / alone:.2f} times {alone}"
+        assert abs(worst / alone - ratio) < 0.06, f"{key}: {worst} at stride 32 are {worst / alone:.2f} times {alone}"
         for name, row in strided.items():
             extra = row["predicted_load_conflicts"]
             assert abs(row[key] - alone - 2 * extra) < 0.5, f"{name}: {key} is {row[key]}, with {extra} conflicts and {alone} without"

@@ -14,21 +14,18 @@ SOURCE = Path(__file__).with_name("transpose.cu")
 TABLES = {
     "counts": {
         "kernel": ("kernel", "Kernel"),
-        "predicted_load_instructions": ("共享内存读指令", "Shared load instructions"),
-        "predicted_load_wavefronts": ("预测 wavefront", "Predicted wavefronts"),
-        "counted_load_wavefronts_by_instruction": ("实测：按指令", "Counted, by instruction"),
-        "counted_load_wavefronts": ("实测：按流水线", "Counted, by pipe"),
-        "predicted_load_conflicts": ("预测冲突", "Predicted conflicts"),
-        "counted_load_conflicts": ("实测冲突", "Counted conflicts"),
-        "counted_store_conflicts": ("写：实测冲突", "Store: counted conflicts"),
+        "counted_load_instructions": ("读指令", "Loads"),
+        "predicted_load_wavefronts": ("预测", "Predicted"),
+        "counted_load_wavefronts_by_instruction": ("按指令计", "By instruction"),
+        "counted_load_wavefronts": ("按流水线计", "By pipe"),
+        "counted_load_conflicts": ("冲突", "Conflicts"),
         "counted_mio_throttle_ratio": ("mio_throttle", "mio_throttle"),
     },
     "time": {
         "kernel": ("kernel", "Kernel"),
-        "matrix_side": ("边长", "Side"),
         "measured_time_ms": ("时间（ms）", "Time (ms)"),
         "measured_bandwidth_gb_s": ("带宽（GB/s）", "Bandwidth (GB/s)"),
-        "measured_copy_share": ("占拷贝带宽", "Share of the copy"),
+        "measured_copy_share": ("占 cudaMemcpy 带宽", "Share of cudaMemcpy"),
     },
 }
 
@@ -45,17 +42,20 @@ METRICS = {
 SIDE = 8192
 TILE, ROWS = 32, 8
 REPEAT = 30
-COPIES = ("copy", "naive")  # these use no shared memory
+CUDA_MEMCPY = "cudaMemcpy"  # the ceiling: what the driver's own copy of the matrix takes
+COPIES = ("copy", "naive")  # these kernels use no shared memory
 TILES = {"tile_plain": (0, False), "tile_padded": (1, False), "tile_swizzled": (0, True)}  # padding in words, swizzle
 
 
 def inputs() -> dict[str, dict[str, Any]]:
     """Give the rows' names and inputs."""
-    return {name: {"kernel": name, "matrix_side": SIDE} for name in (*COPIES, *TILES)}
+    return {name: {"kernel": name, "matrix_side": SIDE} for name in (CUDA_MEMCPY, *COPIES, *TILES)}
 
 
 def predict(row: Mapping[str, Any]) -> dict[str, int]:
     """Give what a kernel's shared loads of tile columns need, a warp taking each column of each tile once."""
+    if row["kernel"] == CUDA_MEMCPY:
+        return {}
     if row["kernel"] in COPIES:
         return dict.fromkeys(("predicted_load_instructions", "predicted_load_wavefronts", "predicted_load_conflicts"), 0)
     padding, swizzle = TILES[row["kernel"]]
@@ -72,18 +72,23 @@ def predict(row: Mapping[str, Any]) -> dict[str, int]:
 def check(rows: Mapping[str, Mapping[str, Any]]) -> None:
     """Assert what the page says of these rows."""
     for name, row in rows.items():
-        for what in ("instructions", "wavefronts"):
-            key = f"counted_load_{what}" + ("_by_instruction" if what == "wavefronts" else "")
-            assert row[key] == row[f"predicted_load_{what}"], f"{name}: {row[key]} {what} counted, {row[f'predicted_load_{what}']} predicted"
-        # The pipe's own counters also hold the cycles in which it waited for other traffic: never fewer, and some more.
+        if name == CUDA_MEMCPY:
+            continue
+        for what, counted in (("instructions", "instructions"), ("wavefronts", "wavefronts_by_instruction")):
+            assert row[f"counted_load_{counted}"] == row[f"predicted_load_{what}"], f"{name}: {row}"
+        # The pipe's own counters also hold the cycles in which it waited for other traffic: never fewer, and a few per cent more.
         noise = row["counted_load_conflicts"] - row["predicted_load_conflicts"]
-        assert 0 <= noise <= 0.25 * row["predicted_load_wavefronts"], f"{name}: {noise} conflicts more than predicted"
+        assert 0 <= noise <= 0.1 * row["predicted_load_wavefronts"], f"{name}: {noise} conflicts more than predicted"
+        if name in TILES:
+            assert noise, f"{name}: no conflict more than predicted"
+    time = {name: row["measured_time_ms"] for name, row in rows.items()}
     share = {name: row["measured_copy_share"] for name, row in rows.items()}
-    assert 0.85 < share["tile_padded"] < 1.1, f"the shares of the copy are {share}"
+    assert 0.85 < share["tile_padded"] < 1, f"the shares of cudaMemcpy are {share}"
     assert abs(share["tile_padded"] / share["tile_swizzled"] - 1) < 0.05, f"padded and swizzled differ: {share}"
-    assert share["naive"] < share["tile_padded"] / 1.5, f"the shares of the copy are {share}"
-    gain = rows["tile_plain"]["measured_time_ms"] / rows["tile_padded"]["measured_time_ms"]
-    assert 2 < gain < 2.5, f"padding makes it {gain:.2f} times as fast"
+    assert 2.0 < time["tile_plain"] / time["tile_padded"] < 2.4, f"the times are {time}"
+    assert 2 < time["naive"] / time["tile_plain"] < 4, f"the times are {time}"
+    stalls = {name: row["counted_mio_throttle_ratio"] for name, row in rows.items() if name != CUDA_MEMCPY}
+    assert min(stalls["tile_plain"], stalls["naive"]) > 20 * max(stalls["tile_padded"], stalls["tile_swizzled"], 1), f"the stalls are {stalls}"
 
 
 def main() -> None:
@@ -92,26 +97,26 @@ def main() -> None:
 
     matrix = cupy.random.default_rng(0).random((SIDE, SIDE), cupy.float32)
     result = cupy.empty_like(matrix)
-    kernels = {name: launcher(name, matrix, result) for name in inputs()}
+    runs = {name: launcher(name, matrix, result) for name in inputs()}
     if gpu.launching():
-        for run in kernels.values():
+        for run in runs.values():
             run()
         return
-    for name, run in kernels.items():
+    for name, run in runs.items():
         result.fill(cupy.nan)
         run()
-        assert (result == (matrix if name == "copy" else matrix.T)).all(), f"{name} is wrong"
-    read = gpu.counters(list(METRICS.values()), "^(copy|naive|tile_plain|tile_padded|tile_swizzled)$")
-    assert len(read) == len(kernels), f"{len(read)} launches were counted, {len(kernels)} made"
-    times = interleaved(kernels)
+        assert (result == (matrix if name in {CUDA_MEMCPY, "copy"} else matrix.T)).all(), f"{name} is wrong"
+    counted = gpu.counters(list(METRICS.values()), f"^({'|'.join([*COPIES, *TILES])})$")
+    read = dict(zip([*COPIES, *TILES], counted, strict=True))
+    times = interleaved(runs)
     rows = {}
-    for (name, row), metrics in zip(inputs().items(), read, strict=True):
-        counted = {f"counted_{what}": metrics[metric] for what, metric in METRICS.items()}
-        whole = {key: round(value, 1) if key.endswith("ratio") else int(value) for key, value in counted.items()}
+    for name, row in inputs().items():
+        metrics = {f"counted_{what}": read[name][metric] for what, metric in METRICS.items()} if name in read else {}
+        whole = {key: round(value, 1) if key.endswith("ratio") else int(value) for key, value in metrics.items()}
         measured = {
             "measured_time_ms": round(times[name], 4),
             "measured_bandwidth_gb_s": round(2 * matrix.nbytes / times[name] / 1e6, 1),
-            "measured_copy_share": round(times["copy"] / times[name], 3),
+            "measured_copy_share": round(times[CUDA_MEMCPY] / times[name], 3),
         }
         rows[name] = row | predict(row) | whole | measured
         gpu.say(f"{name}: {rows[name]}")
@@ -120,20 +125,25 @@ def main() -> None:
 
 
 def launcher(name: str, matrix: Any, result: Any) -> Callable[[], None]:
-    """Give a function that launches a kernel over the whole matrix."""
+    """Give a function that launches a kernel over the whole matrix, or the driver's copy."""
     import cupy  # noqa: PLC0415 - as above
 
+    if name == CUDA_MEMCPY:
+        runtime = cupy.cuda.runtime
+        return lambda: runtime.memcpyAsync(
+            result.data.ptr, matrix.data.ptr, matrix.nbytes, runtime.memcpyDeviceToDevice, cupy.cuda.get_current_stream().ptr
+        )
     kernel, grid = gpu.kernel(SOURCE, name), (SIDE // TILE, SIDE // TILE)
     return lambda: kernel(grid, (TILE, ROWS), (matrix, result, cupy.int32(SIDE)))
 
 
-def interleaved(kernels: Mapping[str, Callable[[], None]]) -> dict[str, float]:
-    """Time the kernels in turn, REPEAT times around, so that all see the same clocks; give medians in milliseconds."""
+def interleaved(runs: Mapping[str, Callable[[], None]]) -> dict[str, float]:
+    """Time the runs in turn, REPEAT times around, so that all see the same clocks; give medians in milliseconds."""
     import cupy  # noqa: PLC0415 - as above
 
-    measured: dict[str, list[float]] = {name: [] for name in kernels}
+    measured: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(REPEAT):
-        for name, run in kernels.items():
+        for name, run in runs.items():
             start, stop = cupy.cuda.Event(), cupy.cuda.Event()
             start.record()
             run()

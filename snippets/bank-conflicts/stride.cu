@@ -13,18 +13,30 @@ template <> struct Element<8> { unsigned part[2]; };
 template <> struct Element<16> { unsigned part[4]; };
 
 // --8<-- [start:access]
-__device__ void load(unsigned address, Element<2>& e) { asm volatile("ld.volatile.shared.u16 %0, [%1];" : "=h"(e.part[0]) : "r"(address) : "memory"); }
-__device__ void load(unsigned address, Element<4>& e) { asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(e.part[0]) : "r"(address) : "memory"); }
+__device__ void load(unsigned address, Element<2>& e) {
+  asm volatile("ld.volatile.shared.u16 %0, [%1];"
+               : "=h"(e.part[0]) : "r"(address) : "memory");
+}
+__device__ void load(unsigned address, Element<4>& e) {
+  asm volatile("ld.volatile.shared.u32 %0, [%1];"
+               : "=r"(e.part[0]) : "r"(address) : "memory");
+}
 __device__ void load(unsigned address, Element<8>& e) {
-  asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];" : "=r"(e.part[0]), "=r"(e.part[1]) : "r"(address) : "memory");
+  asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];"
+               : "=r"(e.part[0]), "=r"(e.part[1]) : "r"(address) : "memory");
 }
 __device__ void load(unsigned address, Element<16>& e) {
   asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(e.part[0]), "=r"(e.part[1]), "=r"(e.part[2]), "=r"(e.part[3]) : "r"(address) : "memory");
+               : "=r"(e.part[0]), "=r"(e.part[1]), "=r"(e.part[2]), "=r"(e.part[3])
+               : "r"(address) : "memory");
 }
 // --8<-- [end:access]
-__device__ void store(unsigned address, Element<2> e) { asm volatile("st.volatile.shared.u16 [%0], %1;" :: "r"(address), "h"(e.part[0]) : "memory"); }
-__device__ void store(unsigned address, Element<4> e) { asm volatile("st.volatile.shared.u32 [%0], %1;" :: "r"(address), "r"(e.part[0]) : "memory"); }
+__device__ void store(unsigned address, Element<2> e) {
+  asm volatile("st.volatile.shared.u16 [%0], %1;" :: "r"(address), "h"(e.part[0]) : "memory");
+}
+__device__ void store(unsigned address, Element<4> e) {
+  asm volatile("st.volatile.shared.u32 [%0], %1;" :: "r"(address), "r"(e.part[0]) : "memory");
+}
 __device__ void store(unsigned address, Element<8> e) {
   asm volatile("st.volatile.shared.v2.u32 [%0], {%1, %2};" :: "r"(address), "r"(e.part[0]), "r"(e.part[1]) : "memory");
 }
@@ -33,7 +45,6 @@ __device__ void store(unsigned address, Element<16> e) {
                :: "r"(address), "r"(e.part[0]), "r"(e.part[1]), "r"(e.part[2]), "r"(e.part[3]) : "memory");
 }
 
-// --8<-- [start:loads]
 // Its only shared loads are the counted ones; the stores that fill the memory have a counter of their own.
 template <int BYTES> __device__ void loads(const unsigned* words, const unsigned* table, unsigned* sums, int rounds) {
   __shared__ __align__(1024) unsigned memory[WORDS];
@@ -52,7 +63,6 @@ template <int BYTES> __device__ void loads(const unsigned* words, const unsigned
   }
   sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
-// --8<-- [end:loads]
 
 // Its only shared stores are the counted ones; what they left is loaded once, which has a counter of its own.
 template <int BYTES> __device__ void stores(const unsigned* table, unsigned* left, int rounds) {
@@ -82,8 +92,11 @@ KERNELS(8)
 KERNELS(16)
 
 // --8<-- [start:chain]
-// Each word holds its own address, so a load waits for the one before. MATHS dependent multiply-adds stand between two loads.
-template <int MATHS> __device__ void chain(const unsigned* table, unsigned* ends, long long* cycles, int rounds, unsigned one, unsigned zero) {
+// Each word holds its own address, so a load waits for the one before.
+// MATHS dependent multiply-adds stand between two loads.
+template <int MATHS>
+__device__ void chain(const unsigned* table, unsigned* ends, long long* cycles,
+                      int rounds, unsigned one, unsigned zero) {
   __shared__ __align__(1024) unsigned memory[WORDS];
   const unsigned base = static_cast<unsigned>(__cvta_generic_to_shared(memory));
   unsigned address = base + table[threadIdx.x];
@@ -96,7 +109,8 @@ template <int MATHS> __device__ void chain(const unsigned* table, unsigned* ends
     for (int i = 0; i < UNROLL; ++i) {
       asm volatile("ld.volatile.shared.u32 %0, [%0];" : "+r"(address) :: "memory");
 #pragma unroll
-      for (int maths = 0; maths < MATHS; ++maths) asm volatile("mad.lo.u32 %0, %0, %1, %2;" : "+r"(address) : "r"(one), "r"(zero));
+      for (int maths = 0; maths < MATHS; ++maths)
+        asm volatile("mad.lo.u32 %0, %0, %1, %2;" : "+r"(address) : "r"(one), "r"(zero));
     }
   cycles[threadIdx.x] = clock64() - start;
   ends[threadIdx.x] = address - base;

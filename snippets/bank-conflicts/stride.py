@@ -7,14 +7,16 @@ Banks, words and broadcast are those of the CUDA Programming Guide, section 2.2.
 # --8<-- [start:model]
 # Change these four and run again.
 STRIDE = 8  # elements from one lane to the next
-ACCESS_BYTES = 4  # an element, which a lane reads at once: 2 (half), 4 (float), 8 (float2), 16 (float4)
+ACCESS_BYTES = 4  # an element: 2 (half), 4 (float), 8 (float2), 16 (float4)
 PADDING = 0  # unused 32-bit words after every STRIDE elements, 0 to 4
-SWIZZLE = False  # whether an element's place in a 128-byte row is XORed with the row's number
+SWIZZLE = False  # XOR an element's place in 128 bytes with their number
 
 LANES = 32
 BANKS = 32
 WORD_BYTES = 4
-ROW_BYTES = BANKS * WORD_BYTES  # one word from every bank: the most that a wavefront carries
+ROW_BYTES = BANKS * WORD_BYTES  # a word from every bank: a full wavefront
+
+Wavefront = dict[int, list[int]]  # busy bank -> the lanes that its word serves
 
 
 def bank(address: int) -> int:
@@ -22,59 +24,69 @@ def bank(address: int) -> int:
     return address // WORD_BYTES % BANKS
 
 
-def lane_groups(addresses: list[int], access_bytes: int, *, store: bool = False) -> list[range]:
-    """Split a warp into the groups of lanes that are served one after the other, at most 128 bytes a group.
+def lane_groups(addresses: list[int], size: int, *, store: bool = False) -> list[range]:
+    """Split a warp into the groups of lanes that are served one after another.
 
-    32 lanes of up to 4 bytes are one group, 16 lanes of 8 bytes, 8 lanes of 16 bytes. A wide load takes
-    twice as many lanes at once where each lane n wants the same as lane n^1, or each the same as n^2.
+    32 lanes of up to 4 bytes are a group, 16 lanes of 8 bytes, 8 lanes of 16 bytes.
+    A wide load serves twice as many at once where every lane n wants the same as
+    lane n ^ 1, or every lane the same as lane n ^ 2.
     """
-    size = min(LANES, ROW_BYTES // access_bytes)
-    paired = any(all(addresses[n] == addresses[n ^ other] for n in range(LANES)) for other in (1, 2))
-    if access_bytes > WORD_BYTES and paired and not store:
-        size *= 2
-    return [range(first, first + size) for first in range(0, LANES, size)]
+    lanes = min(LANES, ROW_BYTES // size)
+    if size > WORD_BYTES and not store and (paired(addresses, 1) or paired(addresses, 2)):
+        lanes *= 2
+    return [range(first, first + lanes) for first in range(0, LANES, lanes)]
 
 
-def schedule(addresses: list[int], access_bytes: int, *, store: bool = False) -> list[dict[int, list[int]]]:
-    """Give an instruction's wavefronts: in each, every busy bank with the lanes that its one word serves.
+def paired(addresses: list[int], bit: int) -> bool:
+    """Tell whether every lane n wants the address of lane n ^ bit."""
+    return all(addresses[lane] == addresses[lane ^ bit] for lane in range(LANES))
 
-    Raises ValueError where an address is not a multiple of the access size: a GPU reports a misaligned address.
+
+def schedule(addresses: list[int], size: int, *, store: bool = False) -> list[Wavefront]:
+    """Give the wavefronts of one instruction; size is an access in bytes.
+
+    Raises ValueError where a GPU reports a misaligned address.
     """
-    if any(address % access_bytes for address in addresses):
-        raise ValueError(f"misaligned: an address is not a multiple of {access_bytes} bytes")
-    wavefronts: list[dict[int, list[int]]] = []
-    for lanes in lane_groups(addresses, access_bytes, store=store):
-        banks: dict[int, dict[int, list[int]]] = {}  # bank -> word -> lanes; lanes that want one word share it
+    if any(address % size for address in addresses):
+        raise ValueError(f"misaligned: an address is not a multiple of {size} bytes")
+    wavefronts: list[Wavefront] = []
+    for lanes in lane_groups(addresses, size, store=store):
+        words: dict[int, list[int]] = {}  # lanes that want the same word share it
         for lane in lanes:
-            for byte in range(addresses[lane], addresses[lane] + access_bytes, WORD_BYTES):
-                banks.setdefault(bank(byte), {}).setdefault(byte // WORD_BYTES, []).append(lane)
-        queues = {number: list(words.values()) for number, words in banks.items()}
-        turns = range(max(map(len, queues.values())))
-        wavefronts += [{number: queue[turn] for number, queue in queues.items() if turn < len(queue)} for turn in turns]
+            for byte in range(addresses[lane], addresses[lane] + size, WORD_BYTES):
+                words.setdefault(byte // WORD_BYTES, []).append(lane)
+        group: list[Wavefront] = []
+        for word, served in words.items():
+            number = bank(word * WORD_BYTES)
+            free = next((each for each in group if number not in each), None)
+            if free is None:  # another word of this bank is in every wavefront so far
+                group.append(free := {})
+            free[number] = served
+        wavefronts += group
     return wavefronts
 
 
-def wavefronts_and_conflicts(addresses: list[int], access_bytes: int, *, store: bool = False) -> tuple[int, int]:
-    """Count wavefronts, and those beyond one a group: what Nsight Compute counts as bank conflicts."""
-    wavefronts = len(schedule(addresses, access_bytes, store=store))
-    return wavefronts, wavefronts - len(lane_groups(addresses, access_bytes, store=store))
+def wavefronts_and_conflicts(addresses: list[int], size: int, *, store: bool = False) -> tuple[int, int]:
+    """Count wavefronts, and those beyond one a group: the bank conflicts."""
+    wavefronts = len(schedule(addresses, size, store=store))
+    return wavefronts, wavefronts - len(lane_groups(addresses, size, store=store))
 
 
-def lane_addresses(stride: int, access_bytes: int, padding: int = 0, *, swizzle: bool = False, column: int = 0) -> list[int]:
+def lane_addresses(stride: int, size: int, padding: int = 0, *, swizzle: bool = False, column: int = 0) -> list[int]:
     """Give each lane's byte address when lane n takes element `column` of row n.
 
-    A row holds `stride` elements of access_bytes and then `padding` unused words.
+    A row holds `stride` elements of `size` bytes, then `padding` unused words.
     """
-    pitch = stride * access_bytes + padding * WORD_BYTES
-    plain = [lane * pitch + column * access_bytes for lane in range(LANES)]
-    return [swizzled(address, access_bytes) for address in plain] if swizzle else plain
+    pitch = stride * size + padding * WORD_BYTES
+    plain = [lane * pitch + column * size for lane in range(LANES)]
+    return [swizzled(address, size) for address in plain] if swizzle else plain
 
 
-def swizzled(address: int, access_bytes: int) -> int:
-    """Move an element within its 128 bytes: its index there is XORed with the number of the 128 bytes."""
+def swizzled(address: int, size: int) -> int:
+    """XOR an element's index within its 128 bytes with the number of the 128 bytes."""
     row, byte = divmod(address, ROW_BYTES)
-    elements = ROW_BYTES // access_bytes
-    return row * ROW_BYTES + (byte // access_bytes ^ row % elements) * access_bytes + byte % access_bytes
+    index = byte // size ^ row % (ROW_BYTES // size)
+    return row * ROW_BYTES + index * size + byte % size
 
 
 # --8<-- [end:model]

@@ -11,7 +11,7 @@ THREADS = 256  # of a block
 
 SMS, THREADS_AN_SM = 132, 2048  # H200
 PEAK_GB_S = 4814.3  # H200: 6,016 bits x 2 x 3,201 MHz / 8
-LATENCY_NS = 352.0  # H200: one load from idle DRAM, about 697 cycles at 1,980 MHz
+LATENCY_NS = 345.0  # H200: one load from idle DRAM, about 683 cycles at 1,980 MHz
 
 
 def in_flight_bytes(blocks: int, threads: int, access_bytes: int, loads: int, sms: int = SMS) -> int:

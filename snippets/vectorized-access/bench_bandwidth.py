@@ -128,7 +128,7 @@ def check(rows: dict[str, dict[str, Any]]) -> None:
     assert 1.45 < whole["float4"] / whole["float"] < 1.75, whole
     assert 0.92 < whole["float x 4"] / whole["float4"] < 1.01, whole
     assert abs(whole["float4"] / whole["cudaMemcpy"] - 1) < 0.05, whole
-    assert 85 < rows["float4_whole"]["measured_of_peak_percent"] < 92, rows["float4_whole"]
+    assert 82 < rows["float4_whole"]["measured_of_peak_percent"] < 92, rows["float4_whole"]
     resident = {(row["resident_copy"], row["blocks"] // row["sms"]): row for row in rows.values() if "resident_copy" in row}
     for key, row in resident.items():
         assert row["measured_bandwidth_gb_s"] <= 1.1 * row["predicted_little_gb_s"], (key, row)

@@ -23,7 +23,9 @@ STRIDES = (1, 2, 4, 8, 32)
 TURNS, FMAS_A_TURN = 4096, 8 * 16  # of multiply_add
 POISON_BYTE = 0xFF
 CLOCK_RATE, MULTIPROCESSORS, MEMORY_CLOCK_RATE, BUS_WIDTH = 13, 16, 36, 37  # cudaDeviceAttr; clocks in kHz
+L2_FETCH_GRANULARITY = 5  # cudaLimitMaxL2FetchGranularity
 LANES = 128  # float lanes of an SM: compute capability 8.6, 8.9, 9.0 and later
+FMA_BLOCKS_AN_SM = 8  # all 2,048 threads
 METRICS = ("dram__bytes_read.sum",)
 FACTOR, SUMMAND = 0.5, 0.25  # of the FMAs: exact in float for the first steps, and bounded for all
 
@@ -66,9 +68,10 @@ def predict(inputs: dict[str, Any]) -> dict[str, Any]:
             "predicted_gflop_s": round(reached, 1),
             "predicted_flop": 2 * inputs["fmas"] * inputs["floats"],
         }
+    granularity = inputs["l2_fetch_bytes"]
     return {
-        "predicted_moved_bytes_a_float": roofline.moved_bytes(inputs["stride"]),
-        "predicted_useful_gb_s": round(roofline.useful_gb_s(inputs["stride"], inputs["bandwidth_gb_s"]), 1),
+        "predicted_moved_bytes_a_float": roofline.moved_bytes(inputs["stride"], granularity),
+        "predicted_useful_gb_s": round(roofline.useful_gb_s(inputs["stride"], inputs["bandwidth_gb_s"], granularity), 1),
     }
 
 
@@ -77,24 +80,19 @@ def check(rows: dict[str, dict[str, Any]]) -> None:
     roofs = rows["roofs"]
     assert 0.8 < roofs["measured_bandwidth_gb_s"] / roofs["predicted_peak_gb_s"] < 0.97, roofs
     assert 0.8 < roofs["measured_gflop_s"] / roofs["predicted_peak_gflop_s"] < 1.02, roofs
-    for fmas in FMAS:
+    # On the roof away from the ridge; beside it both roofs are needed at once, and a fifth to two fifths are missing.
+    shares = {1: (0.95, 1.05), 4: (0.95, 1.05), 16: (0.95, 1.05), 64: (0.6, 0.82), 256: (0.85, 1)}
+    for fmas, (lowest, highest) in shares.items():
         row = rows[f"fmas_{fmas}"]
-        share = row["measured_gflop_s"] / row["predicted_gflop_s"]
-        # Close to a roof away from the ridge, below it beside the ridge: there both roofs are needed at once.
-        lowest = 0.6 if 0.2 < row["predicted_flop_per_byte"] / (row["peak_gflop_s"] / row["bandwidth_gb_s"]) < 5 else 0.85
-        assert lowest < share < 1.05, (fmas, share, row)
+        assert lowest < row["measured_gflop_s"] / row["predicted_gflop_s"] < highest, (fmas, row)
         assert abs(row["counted_read_bytes_a_float"] / 4 - 1) < 0.02, row
     for stride in STRIDES:
         row = rows[f"stride_{stride}"]
-        share = row["measured_useful_gb_s"] / row["predicted_useful_gb_s"]
-        if stride <= 8:
-            assert 0.6 < share < 1.15, (stride, share, row)
-            assert abs(row["counted_read_bytes_a_float"] / (4 * stride) - 1) < 0.02, row
-        else:
-            assert share < 1.15, (stride, share, row)
-            assert 31 < row["counted_read_bytes_a_float"] < 130, ("a sector to a line", row)
-    useful = [rows[f"stride_{stride}"]["measured_useful_gb_s"] for stride in (1, 2, 4, 8)]
+        assert 0.8 < row["measured_useful_gb_s"] / row["predicted_useful_gb_s"] < 1.1, (stride, row)
+        assert abs((row["counted_read_bytes_a_float"] + 4) / row["predicted_moved_bytes_a_float"] - 1) < 0.02, (stride, row)
+    useful = [rows[f"stride_{stride}"]["measured_useful_gb_s"] for stride in STRIDES]
     assert useful == sorted(useful, reverse=True), useful
+    assert 7 < useful[0] / useful[-1] < 10, useful
 
 
 def main() -> None:
@@ -110,88 +108,92 @@ def main() -> None:
 
 
 def measure() -> dict[str, dict[str, Any]]:
-    """Time the roofs first, since the predictions of the others rest on them; then the others in turns; then count."""
-    import cupy  # noqa: PLC0415
-
-    device = _device()
-    source, target = random_floats(FLOATS), cupy.empty(FLOATS, cupy.float32)
-    blocks = 8 * device["sms"]
-    sums = cupy.empty(blocks * BLOCK, cupy.float32)
-    quarter = cupy.uint32(FLOATS // 4)
-    copy, fma = gpu.kernel(COPY, "copy_float4"), gpu.kernel(CEILINGS, "multiply_add")
-    roofs: dict[str, Callable[[], object]] = {
-        "copy": lambda: copy((FLOATS // 4 // BLOCK,), (BLOCK,), (source, target, quarter)),
-        "fma": lambda: fma((blocks,), (BLOCK,), (sums, cupy.float32(FACTOR), cupy.float32(SUMMAND), cupy.uint32(TURNS))),
+    """Check every kernel's result, time all in turns, predict from the two roofs, then count."""
+    rows: dict[str, dict[str, Any]] = {"roofs": _device() | {"floats": FLOATS}}
+    runs: dict[str, Callable[[], object]] = {}
+    for part in (roofs(rows), polynomials(rows), strided(rows)):
+        runs |= part
+    times = in_turns(runs)
+    roof = rows["roofs"]
+    roof |= predict(roof) | {
+        "measured_copy_time_ms": round(times["copy"], 4),
+        "measured_bandwidth_gb_s": round(8 * FLOATS / times["copy"] / 1e6, 1),
+        "measured_fma_time_ms": round(times["fma"], 4),
+        "measured_gflop_s": round(2 * FMA_BLOCKS_AN_SM * roof["sms"] * BLOCK * TURNS * FMAS_A_TURN / times["fma"] / 1e6, 1),
     }
-    target.view(cupy.uint8).fill(POISON_BYTE)
-    for run in roofs.values():
-        run()
-    assert bool((target == source).all()), "the copy is wrong"
-    # x = x / 2 + 1 / 4 goes to 1 / 2 from any start, so eight chains give 4.
-    assert bool((sums == 8 * SUMMAND / (1 - FACTOR)).all()), "multiply_add is wrong"
-    times = in_turns(roofs)
-    roofs_row = {"floats": FLOATS} | device | {"lanes": LANES}
-    rows: dict[str, dict[str, Any]] = {
-        "roofs": roofs_row
-        | predict(roofs_row)
-        | {
-            "measured_copy_time_ms": round(times["copy"], 4),
-            "measured_bandwidth_gb_s": round(8 * FLOATS / times["copy"] / 1e6, 1),
-            "measured_fma_time_ms": round(times["fma"], 4),
-            "measured_gflop_s": round(2 * sums.size * TURNS * FMAS_A_TURN / times["fma"] / 1e6, 1),
-        }
-    }
-    measured = {"bandwidth_gb_s": rows["roofs"]["measured_bandwidth_gb_s"], "peak_gflop_s": rows["roofs"]["measured_gflop_s"]}
-    rows |= polynomials(source, target, measured)
-    rows |= strided(measured["bandwidth_gb_s"])
+    measured = {"bandwidth_gb_s": roof["measured_bandwidth_gb_s"], "peak_gflop_s": roof["measured_gflop_s"]}
+    for name, row in rows.items():
+        if name == "roofs":
+            continue
+        row.update(measured)
+        row.update(predict(row) | {"measured_time_ms": round(times[name], 4)})
+        if "fmas" in row:
+            row["measured_gflop_s"] = round(row["predicted_flop"] / times[name] / 1e6, 1)
+            row["measured_bandwidth_gb_s"] = round(row["dram_bytes"] / times[name] / 1e6, 1)
+        else:
+            row["measured_useful_gb_s"] = round(row["useful_bytes"] / times[name] / 1e6, 1)
     gpu.say("ncu counts ...")
-    names = [*(f"fmas_{fmas}" for fmas in FMAS), *(f"stride_{stride}" for stride in STRIDES)]
+    names = [name for name in rows if name != "roofs"]
     for name, counted in zip(names, gpu.counters(METRICS, "^(polynomial|copy_strided_by_four)$"), strict=True):
         rows[name]["counted_read_bytes_a_float"] = round(counted[METRICS[0]] / COUNTED_FLOATS, 2)
     return rows
 
 
-def polynomials(source: Any, target: Any, measured: dict[str, float]) -> dict[str, dict[str, Any]]:
-    """Time a copy that does FMAs on the way, for each number of them."""
+def roofs(rows: dict[str, dict[str, Any]]) -> dict[str, Callable[[], object]]:
+    """Give the copy by float4 and the FMAs without memory, as launches."""
     import cupy  # noqa: PLC0415
 
+    source, target = random_floats(FLOATS), cupy.empty(FLOATS, cupy.float32)
+    blocks = FMA_BLOCKS_AN_SM * rows["roofs"]["sms"]
+    sums = cupy.empty(blocks * BLOCK, cupy.float32)
+    quarter = cupy.uint32(FLOATS // 4)
+    copy, fma = gpu.kernel(COPY, "copy_float4"), gpu.kernel(CEILINGS, "multiply_add")
+    runs: dict[str, Callable[[], object]] = {
+        "copy": lambda: copy((FLOATS // 4 // BLOCK,), (BLOCK,), (source, target, quarter)),
+        "fma": lambda: fma((blocks,), (BLOCK,), (sums, cupy.float32(FACTOR), cupy.float32(SUMMAND), cupy.uint32(TURNS))),
+    }
+    target.view(cupy.uint8).fill(POISON_BYTE)
+    for run in runs.values():
+        run()
+    assert bool((target == source).all()), "the copy is wrong"
+    # x = x / 2 + 1 / 4 goes to 1 / 2 from any start, so eight chains give 4.
+    assert bool((sums == 8 * SUMMAND / (1 - FACTOR)).all()), "multiply_add is wrong"
+    return runs
+
+
+def polynomials(rows: dict[str, dict[str, Any]]) -> dict[str, Callable[[], object]]:
+    """Give a copy that does FMAs on the way, for each number of them, and begin its rows."""
+    import cupy  # noqa: PLC0415
+
+    source, target = random_floats(FLOATS), cupy.empty(FLOATS, cupy.float32)
     runs: dict[str, Callable[[], object]] = {}
-    rows: dict[str, dict[str, Any]] = {}
     for fmas in FMAS:
         name = f"fmas_{fmas}"
         runs[name] = polynomial(fmas, source, target)
-        rows[name] = {"fmas": fmas, "floats": source.size, "dram_bytes": 8 * source.size} | measured
+        rows[name] = {"fmas": fmas, "floats": source.size, "dram_bytes": 8 * source.size}
         target.view(cupy.uint8).fill(POISON_BYTE)
         runs[name]()
         # The closed form of repeating x / 2 + 1 / 4: half way to 1 / 2, as many times as there are FMAs.
         wanted = (source - cupy.float32(0.5)) * cupy.float32(FACTOR**fmas) + cupy.float32(0.5)
         assert bool((cupy.abs(target - wanted) < 1e-6).all()), f"{name} is wrong"
-    for name, time_ms in in_turns(runs).items():
-        row = rows[name]
-        row |= predict(row) | {"measured_time_ms": round(time_ms, 4)}
-        row["measured_gflop_s"] = round(row["predicted_flop"] / time_ms / 1e6, 1)
-        row["measured_bandwidth_gb_s"] = round(row["dram_bytes"] / time_ms / 1e6, 1)
-    return rows
+    return runs
 
 
-def strided(bandwidth_gb_s: float) -> dict[str, dict[str, Any]]:
-    """Time copies that read with a stride and write without."""
+def strided(rows: dict[str, dict[str, Any]]) -> dict[str, Callable[[], object]]:
+    """Give copies that read with a stride and write without, and begin their rows."""
     import cupy  # noqa: PLC0415
 
     source, target = random_floats(STRIDED_FLOATS * STRIDES[-1]), cupy.empty(STRIDED_FLOATS, cupy.float32)
+    fetch = int(cupy.cuda.runtime.deviceGetLimit(L2_FETCH_GRANULARITY))
     runs: dict[str, Callable[[], object]] = {}
-    rows: dict[str, dict[str, Any]] = {}
     for stride in STRIDES:
         name = f"stride_{stride}"
         runs[name] = strided_copy(stride, source, target)
-        rows[name] = {"stride": stride, "floats": STRIDED_FLOATS, "useful_bytes": 8 * STRIDED_FLOATS, "bandwidth_gb_s": bandwidth_gb_s}
+        rows[name] = {"stride": stride, "floats": STRIDED_FLOATS, "useful_bytes": 8 * STRIDED_FLOATS, "l2_fetch_bytes": fetch}
         target.view(cupy.uint8).fill(POISON_BYTE)
         runs[name]()
         assert bool((target == source[: STRIDED_FLOATS * stride].reshape(-1, stride)[:, 0]).all()), f"{name} copies wrongly"
-    for name, time_ms in in_turns(runs).items():
-        row = rows[name]
-        row |= predict(row) | {"measured_time_ms": round(time_ms, 4), "measured_useful_gb_s": round(row["useful_bytes"] / time_ms / 1e6, 1)}
-    return rows
+    return runs
 
 
 def counted_launches() -> list[Callable[[], object]]:
@@ -250,6 +252,7 @@ def _device() -> dict[str, Any]:
         "clock_mhz": ask(CLOCK_RATE, 0) / 1e3,
         "memory_mhz": ask(MEMORY_CLOCK_RATE, 0) / 1e3,
         "bus_bits": int(ask(BUS_WIDTH, 0)),
+        "lanes": LANES,
     }
 
 

@@ -9,7 +9,7 @@ STRIDE = 2  # floats from one element that a copy reads to the next; it writes t
 
 PEAK_GFLOP_S = 66_908.0  # H200: 132 SMs x 128 lanes x 2 x 1.98 GHz, float without Tensor Cores
 BANDWIDTH_GB_S = 4_814.3  # H200: 6,016 bits x 2 x 3,201 MHz / 8
-GRANULARITY_BYTES = 32  # the least that DRAM delivers
+GRANULARITY_BYTES = 64  # H200: the least that the L2 fetches from DRAM, two sectors
 
 
 def intensity(fmas: int, moved_bytes: int = 8) -> float:

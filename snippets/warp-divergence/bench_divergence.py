@@ -15,7 +15,8 @@ import gpu
 
 SOURCE = Path(__file__).with_name("divergence.cu")
 EVERY_LANE = 0xFFFFFFFF
-STEPS = 32768
+LANE_SETS = {"all": EVERY_LANE, "none": 0, "0-15": 0x0000FFFF, "even": 0x55555555, "0": 1}
+STEPS = 262144  # 2.6 ms on an H200, so that the launch itself, 20 us, does not show in the ratios
 ROUND = 32  # steps that the kernels unroll: the unit in which the model counts
 BLOCK = 256
 WARPS = 8448  # 64 a multiprocessor on an H200
@@ -31,12 +32,12 @@ ISSUING = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 METRICS = (ACTIVE, PREDICATED_ON, INSTRUCTIONS, THREAD_INSTRUCTIONS, DIVERGENT, UNIFORM, ISSUING)
 
 MASKS = {"even_warps": ("走 if 的 lane：偶数 warp", "Lanes in the if: even warps"), "odd_warps": ("奇数 warp", "Odd warps")}
-LENGTHS = {"steps_if": ("if 的长度", "Steps of the if"), "steps_else": ("else 的长度", "Steps of the else")}
-TIME = {
+IF, ELSE = {"steps_if": ("if 的步数", "Steps of the if")}, {"steps_else": ("else 的步数", "Steps of the else")}
+RATIO = {
     "predicted_time_ratio": ("预测时间比", "Predicted time ratio"),
     "measured_time_ratio": ("实测时间比", "Measured time ratio"),
-    "measured_time_ms": ("实测时间（ms）", "Measured time (ms)"),
 }
+TIME = {**RATIO, "measured_time_ms": ("实测时间（ms）", "Measured time (ms)")}
 LANES = {
     "predicted_active_lanes": ("预测活跃 lane", "Predicted active lanes"),
     "counted_active_lanes": ("实测活跃 lane", "Counted active lanes"),
@@ -48,27 +49,30 @@ COUNTS = {
 BRANCHES = {
     "predicted_divergent_branches": ("预测分歧的分支", "Predicted divergent branches"),
     "counted_divergent_branches": ("实测分歧的分支", "Counted divergent branches"),
-    "counted_branch_efficiency_pct": ("分支效率（%）", "Branch efficiency (%)"),
 }
+EFFICIENCY = {"counted_branch_efficiency_pct": ("分支效率（%）", "Branch efficiency (%)")}
+PATHS = {"paths": ("路数", "Paths")}
 ISSUE = {"counted_issue_active_pct": ("有发射的周期（%）", "Cycles that issue (%)")}
 TABLES = {
-    "branch": {**MASKS, **LENGTHS, **TIME},
-    "lanes": {**MASKS, **LENGTHS, **COUNTS, **LANES, **ISSUE},
+    "branch": {**MASKS, **IF, **ELSE, **TIME},
+    "lanes": {**MASKS, **ELSE, **COUNTS, **LANES, **ISSUE},
     "efficiency": {
         **MASKS,
-        **LENGTHS,
+        **ELSE,
         **BRANCHES,
+        **EFFICIENCY,
         "counted_active_lanes": LANES["counted_active_lanes"],
-        "measured_time_ratio": TIME["measured_time_ratio"],
+        "measured_time_ratio": RATIO["measured_time_ratio"],
     },
-    "ways": {"paths": ("路径数", "Paths"), **TIME, **COUNTS, **LANES, **BRANCHES},
-    "trips": {"first": ("lane 0 的轮数", "Trips of lane 0"), "more": ("每个 lane 多几轮", "More trips a lane"), **TIME, **LANES, **BRANCHES},
+    "ways": {**PATHS, **TIME, **LANES},
+    "ways_counts": {**PATHS, **COUNTS, **BRANCHES, **EFFICIENCY},
+    "trips": {"first": ("lane 0 的轮数", "Trips of lane 0"), "more": ("每个 lane 多几轮", "More trips a lane"), **RATIO, **LANES, **EFFICIENCY},
     "predicated": {
         "mask": ("谓词为真的 lane", "Lanes with a true predicate"),
-        **TIME,
-        **COUNTS,
+        **RATIO,
+        "counted_instruction_ratio": COUNTS["counted_instruction_ratio"],
         **ISSUE,
-        **LANES,
+        "counted_active_lanes": LANES["counted_active_lanes"],
         "predicted_lanes_on": ("预测谓词为真的 lane 数", "Predicted lanes predicated on"),
         "counted_lanes_on": ("实测谓词为真的 lane 数", "Counted lanes predicated on"),
     },
@@ -89,12 +93,12 @@ TABLES = {
 }
 
 
-def branch(even: int, odd: int, steps_if: int = STEPS, steps_else: int = STEPS) -> dict[str, Any]:
+def branch(even: str, odd: str, steps_if: int = STEPS, steps_else: int = STEPS) -> dict[str, Any]:
     """Give the inputs of one launch of the if/else kernel."""
     return {
         "kernel": "branch",
-        "even_warps": f"0x{even:08x}",
-        "odd_warps": f"0x{odd:08x}",
+        "even_warps": even,
+        "odd_warps": odd,
         "steps_if": steps_if,
         "steps_else": steps_else,
         "warps": WARPS,
@@ -102,22 +106,22 @@ def branch(even: int, odd: int, steps_if: int = STEPS, steps_else: int = STEPS) 
 
 
 COUNTED: dict[str, dict[str, Any]] = {
-    "uniform": branch(EVERY_LANE, EVERY_LANE),
-    "warp_aligned": branch(EVERY_LANE, 0),
-    "halves": branch(0x0000FFFF, 0x0000FFFF),
-    "odd_even": branch(0x55555555, 0x55555555),
-    "odd_even_short_else": branch(0x55555555, 0x55555555, STEPS, STEPS // 4),
-    "one_lane_no_else": branch(1, 1, STEPS, 0),
+    "uniform": branch("all", "all"),
+    "warp_aligned": branch("all", "none"),
+    "halves": branch("0-15", "0-15"),
+    "odd_even": branch("even", "even"),
+    "odd_even_short_else": branch("even", "even", STEPS, STEPS // 4),
+    "one_lane_no_else": branch("0", "0", STEPS, 0),
     **{f"ways_{paths}": {"kernel": "ways", "paths": paths, "steps": STEPS, "warps": WARPS} for paths in (1, 2, 4, 8, 16, 32)},
     "trips_equal": {"kernel": "trips", "first": STEPS // ROUND, "more": 0, "warps": WARPS},
     "trips_unequal": {"kernel": "trips", "first": STEPS // ROUND // 32, "more": STEPS // ROUND // 32, "warps": WARPS},
-    "predicated_uniform": {"kernel": "predicated", "mask": "0xffffffff", "steps": STEPS, "warps": WARPS},
-    "predicated_odd_even": {"kernel": "predicated", "mask": "0x55555555", "steps": STEPS, "warps": WARPS},
+    "predicated_uniform": {"kernel": "predicated", "mask": "all", "steps": STEPS, "warps": WARPS},
+    "predicated_odd_even": {"kernel": "predicated", "mask": "even", "steps": STEPS, "warps": WARPS},
 }
 ALONE: dict[str, dict[str, Any]] = {
     f"alone_{work}_{name}": {"kernel": kernel, "work": work, "mask": mask, "steps": steps, "warps": 1}
-    for work, kernel, steps in (("fma", "branch", 8 * STEPS), ("load", "chase", STEPS // 2))
-    for name, mask in (("uniform", "0xffffffff"), ("odd_even", "0x55555555"))
+    for work, kernel, steps in (("fma", "branch", 4 * STEPS), ("load", "chase", STEPS // 4))
+    for name, mask in (("uniform", "all"), ("odd_even", "even"))
 }
 PROGRESS: dict[str, dict[str, Any]] = {name: {"kernel": name, "lanes": 32, "patience": PATIENCE} for name in ("relay", "take_turns")}
 
@@ -149,22 +153,22 @@ def groups_of(inputs: dict[str, Any]) -> list[int]:
         return [len({inputs["first"] + lane * inputs["more"] for lane in range(32)})]
     if inputs["kernel"] == "ways":
         return [inputs["paths"]]
-    return [len({int(inputs[key], 16) >> lane & 1 for lane in range(32)}) for key in ("even_warps", "odd_warps")]
+    return [len({LANE_SETS[inputs[key]] >> lane & 1 for lane in range(32)}) for key in ("even_warps", "odd_warps")]
 
 
 def warps_of(inputs: dict[str, Any]) -> list[list[tuple[str, int]]]:
     """Give the issue slots of each kind of warp that a launch has, in rounds of 32 steps."""
     if inputs["kernel"] == "trips":
-        return [divergence.loop([inputs["first"] + lane * inputs["more"] for lane in range(32)])]
+        return [list(divergence.loop([inputs["first"] + lane * inputs["more"] for lane in range(32)]))]
     if inputs["kernel"] == "ways":
         letters = "".join(chr(ord("A") + path) for path in range(inputs["paths"]))
-        return [divergence.one_after_another(divergence.masks(letters), dict.fromkeys(letters, inputs["steps"] // ROUND))]
-    masks = [int(inputs[key], 16) for key in ("even_warps", "odd_warps", "mask") if key in inputs]
+        return [list(divergence.one_after_another(divergence.masks(letters), dict.fromkeys(letters, inputs["steps"] // ROUND)))]
+    masks = [LANE_SETS[inputs[key]] for key in ("even_warps", "odd_warps", "mask") if key in inputs]
     lengths = {path: inputs.get(f"steps_{side}", inputs.get("steps", 0)) // ROUND for path, side in (("A", "if"), ("B", "else"))}
     warps = [{"A": mask, "B": EVERY_LANE ^ mask} for mask in masks]
     if inputs["kernel"] != "predicated":  # a branch leaves out the side that no lane takes; predicated code cannot
         warps = [{path: mask for path, mask in warp.items() if mask} for warp in warps]
-    return [divergence.one_after_another(warp, lengths) for warp in warps]
+    return [list(divergence.one_after_another(warp, lengths)) for warp in warps]
 
 
 def check(rows: dict[str, dict[str, Any]]) -> None:
@@ -208,26 +212,31 @@ def arguments(row: dict[str, Any]) -> tuple[Any, ...]:
     import numpy as np  # noqa: PLC0415 - comes with CuPy
 
     if row["kernel"] == "branch":
-        return (np.uint32(int(row["even_warps"], 16)), np.uint32(int(row["odd_warps"], 16)), np.int32(row["steps_if"]), np.int32(row["steps_else"]))
+        return (
+            np.uint32(LANE_SETS[row["even_warps"]]),
+            np.uint32(LANE_SETS[row["odd_warps"]]),
+            np.int32(row["steps_if"]),
+            np.int32(row["steps_else"]),
+        )
     if row["kernel"] == "ways":
         return (np.uint32(row["paths"]), np.int32(row["steps"]))
     if row["kernel"] == "trips":
         return (np.int32(row["first"]), np.int32(row["more"]))
-    return (np.uint32(int(row["mask"], 16)), np.int32(row["steps"]))
+    return (np.uint32(LANE_SETS[row["mask"]]), np.int32(row["steps"]))
 
 
 def expected(row: dict[str, Any]) -> list[list[float] | None]:
     """Give where each lane's value converges, for an even and an odd warp; None for a lane that does nothing (any value in [0, 1))."""
     lanes = range(32)
     if row["kernel"] == "branch":
-        masks = [int(row[key], 16) for key in ("even_warps", "odd_warps")]
+        masks = [LANE_SETS[row[key]] for key in ("even_warps", "odd_warps")]
         ends = [2.0 if row["steps_if"] else None, 12.0 if row["steps_else"] else None]
         return [[ends[0 if mask >> lane & 1 else 1] for lane in lanes] for mask in masks]  # type: ignore[misc]
     if row["kernel"] == "ways":
         fixed = [(1 + path) / (0.5 - path / 128) for path in range(row["paths"])]
         return [[fixed[lane % row["paths"]] for lane in lanes]] * 2
     if row["kernel"] == "predicated":
-        mask = int(row["mask"], 16)
+        mask = LANE_SETS[row["mask"]]
         return [[2.0 if mask >> lane & 1 else 0.0 for lane in lanes]] * 2
     return [[2.0] * 32] * 2
 
@@ -308,7 +317,7 @@ def alone(kernel: Any, inputs: dict[str, Any]) -> Callable[[], None]:
     import cupy  # noqa: PLC0415 - as above
     import numpy as np  # noqa: PLC0415 - as above
 
-    mask, steps = np.uint32(int(inputs["mask"], 16)), np.int32(inputs["steps"])
+    mask, steps = np.uint32(LANE_SETS[inputs["mask"]]), np.int32(inputs["steps"])
     if inputs["kernel"] == "branch":
         data = cupy.zeros(32, cupy.float32)
         return lambda: kernel((1,), (32,), (data, mask, mask, steps, steps))
@@ -317,7 +326,7 @@ def alone(kernel: Any, inputs: dict[str, Any]) -> Callable[[], None]:
     out = cupy.full(32, EVERY_LANE, cupy.uint32)
     kernel((1,), (32,), (*chains, out, mask, steps))
     ends = [int(inputs["steps"]) * hop % size for hop in (1537, 2561)]
-    wanted = [ends[0 if int(inputs["mask"], 16) >> lane & 1 else 1] for lane in range(32)]
+    wanted = [ends[0 if LANE_SETS[inputs["mask"]] >> lane & 1 else 1] for lane in range(32)]
     assert out.get().tolist() == wanted, f"chase ended at {out.get().tolist()}, not {wanted}"
     return lambda: kernel((1,), (32,), (*chains, out, mask, steps))
 

@@ -1,20 +1,23 @@
 // arch: sm_80 sm_90a
 
 // --8<-- [start:walk]
-// One path: steps dependent FMAs, 32 an iteration. Other constants make another path.
-__device__ __forceinline__ float walk(float x, float scale, float shift, int steps) {
+// One path: dependent FMAs, 32 a trip. Other constants make another path.
+__device__ __forceinline__ float walk(float x, float scale, float shift,
+                                      int steps) {
 #pragma unroll 1
     for (int done = 0; done < steps; done += 32) {
 #pragma unroll
-        for (int i = 0; i < 32; ++i) x = fmaf(x, scale, shift);
+        for (int i = 0; i < 32; ++i)
+            x = fmaf(x, scale, shift);
     }
     return x;
 }
 // --8<-- [end:walk]
 
 // --8<-- [start:branch]
-// Bit l of a mask sends lane l of the warp into the if; warps with even and odd numbers have a mask each.
-extern "C" __global__ void branch(float* data, unsigned even, unsigned odd, int steps_if, int steps_else) {
+// Bit l of a mask sends lane l into the if; even and odd warps have a mask each.
+extern "C" __global__ void branch(float* data, unsigned even, unsigned odd,
+                                  int steps_if, int steps_else) {
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     unsigned index = blockIdx.x * blockDim.x + threadIdx.x;
     float x = data[index];
@@ -27,7 +30,8 @@ extern "C" __global__ void branch(float* data, unsigned even, unsigned odd, int 
 // --8<-- [end:branch]
 
 // --8<-- [start:ways]
-#define PATH(k) case k: x = walk(x, 0.5f + (k) / 128.0f, 1.0f + (k), steps); break;
+#define PATH(k) \
+    case k: x = walk(x, 0.5f + (k) / 128.0f, 1.0f + (k), steps); break;
 #define FOUR_PATHS(k) PATH(k) PATH(k + 1) PATH(k + 2) PATH(k + 3)
 
 extern "C" __global__ void ways(float* data, unsigned paths, int steps) {
@@ -69,8 +73,9 @@ extern "C" __global__ void predicated(float* data, unsigned mask, int steps) {
 // --8<-- [end:short]
 
 // --8<-- [start:chase]
-// Loads that depend on each other, one array a side: no instruction hides the latency.
-extern "C" __global__ void chase(const unsigned* one, const unsigned* other, unsigned* out, unsigned mask, int steps) {
+// Loads that depend on each other, an array a side.
+extern "C" __global__ void chase(const unsigned* one, const unsigned* other,
+                                 unsigned* out, unsigned mask, int steps) {
     unsigned at = 0;
     if (mask >> threadIdx.x & 1) {
 #pragma unroll 1
@@ -84,8 +89,10 @@ extern "C" __global__ void chase(const unsigned* one, const unsigned* other, uns
 // --8<-- [end:chase]
 
 // --8<-- [start:relay]
-// One warp: each lane waits in a loop for the lane before it. Patience bounds the loop, so that it cannot hang.
-extern "C" __global__ void relay(volatile unsigned* turn, unsigned* polls, unsigned patience) {
+// One warp: each lane waits in a loop for the lane before it.
+// Patience bounds the loop, so that it cannot hang.
+extern "C" __global__ void relay(volatile unsigned* turn, unsigned* polls,
+                                 unsigned patience) {
     unsigned failed = 0;
     while (*turn != threadIdx.x && failed < patience) ++failed;
     if (failed < patience) *turn = threadIdx.x + 1;
@@ -95,7 +102,8 @@ extern "C" __global__ void relay(volatile unsigned* turn, unsigned* polls, unsig
 
 // --8<-- [start:lock]
 // One warp: all lanes want the same lock.
-extern "C" __global__ void take_turns(unsigned* lock, volatile unsigned* counter, unsigned* polls, unsigned patience) {
+extern "C" __global__ void take_turns(unsigned* lock, volatile unsigned* counter,
+                                      unsigned* polls, unsigned patience) {
     unsigned failed = 0;
     while (failed < patience && atomicCAS(lock, 0u, 1u) != 0u) ++failed;
     if (failed < patience) {

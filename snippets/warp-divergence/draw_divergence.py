@@ -20,16 +20,16 @@ ROOT = (
 def main() -> None:
     """Print the figure."""
     mixed, only_a, only_b = masks("AB"), masks("A"), masks("B")
-    turns = interleaved(mixed, LENGTHS)
+    turns = list(interleaved(mixed, LENGTHS))
     print(ROOT)
     for lines in (
-        strip(LEFT, 38, "warp 0: lane % 2 ? B : A", one_after_another(mixed, LENGTHS) + after(mixed, joined=True)),
-        strip(RIGHT, 38, "warp 0: A", one_after_another(only_a, LENGTHS) + after(only_a, joined=True)),
-        strip(RIGHT, 150, "warp 1: B", one_after_another(only_b, LENGTHS) + after(only_b, joined=True)),
+        strip(LEFT, 38, "warp 0: lane % 2 ? B : A", [*one_after_another(mixed, LENGTHS), *after(mixed, joined=True)]),
+        strip(RIGHT, 38, "warp 0: A", [*one_after_another(only_a, LENGTHS), *after(only_a, joined=True)]),
+        strip(RIGHT, 150, "warp 1: B", [*one_after_another(only_b, LENGTHS), *after(only_b, joined=True)]),
         strip(LEFT, 276, "warp 0: A1 B1 A2 B2 A3 B3 | J", turns),
         bar(LEFT, 276 + len(turns) * ROW + 2, "__syncwarp()"),
-        strip(LEFT, 276 + (len(turns) + 1) * ROW + 4, "", after(mixed, joined=True)),
-        strip(RIGHT, 276, "warp 0: A1 B1 A2 B2 A3 B3 J J", turns + after(mixed, joined=False)),
+        strip(LEFT, 276 + (len(turns) + 1) * ROW + 4, "", list(after(mixed, joined=True))),
+        strip(RIGHT, 276, "warp 0: A1 B1 A2 B2 A3 B3 J J", [*turns, *after(mixed, joined=False)]),
     ):
         print("\n".join(lines))
     print("</svg>")

@@ -11,7 +11,10 @@ PATIENCE = 1000  # rounds through the loop after which a lane gives up
 
 
 def relay(lanes: int, patience: int, *, own_counters: bool) -> tuple[int, int]:
-    """Give the lanes that finish and the failed polls of all lanes together; a round of the loop is one poll of each lane in it."""
+    """Give how many lanes finish, and all lanes' failed polls.
+
+    A round is one poll of each lane that is in the loop.
+    """
     turn, failed = 0, 0
     looping, left = list(range(lanes)), list[int]()
     for _ in range(patience):

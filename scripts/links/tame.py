@@ -1,0 +1,27 @@
+"""Tells a page that a parser works through quickly from one that was made to hang it."""
+
+import re
+
+_SMALL = 1 << 18
+_DEEPEST = 10_000
+_LONGEST_TAG = 1 << 18
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
+_LONG_TAG = re.compile(rf"<[A-Za-z][^<>]{{{_LONGEST_TAG},}}")
+# Elements that hold nothing, or that the next one of their kind closes.
+_FLAT = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr", "p", "li", "dt", "dd", "tr", "td", "th",
+         "thead", "tbody", "tfoot", "option", "optgroup", "colgroup", "rp", "rt", "html", "head", "body", "path", "use", "rect", "circle", "line", "g"}  # fmt: skip
+
+
+def is_tame(text: str) -> bool:
+    """Say whether a page nests and fills its tags within reason; both cost a parser the square of their number."""
+    if len(text) <= _SMALL:
+        return True
+    if _LONG_TAG.search(text):
+        return False
+    depth = 0
+    for close, name in _TAG.findall(text):
+        if name.lower() not in _FLAT:
+            depth = max(0, depth - 1) if close else depth + 1
+            if depth > _DEEPEST:
+                return False
+    return True
