@@ -1,8 +1,6 @@
 """Compile a trimmed standard library into a zip of .pyc files. Runs inside Pyodide, for whose Python the files are.
 
-    node web/compile.mjs < library.zip > compiled.zip
-
-Nothing in the zip is compressed (the whole runtime is, once) and nothing in it depends on the time or the machine.
+web/compile.mjs calls it. Nothing in the zip is compressed (the whole runtime is, once) and nothing in it depends on the time or the machine.
 """
 
 import io

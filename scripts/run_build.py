@@ -58,17 +58,18 @@ def policy(script: str) -> str:
 
 
 def _python(node: str) -> bytes:
-    worker = _bundle(
-        node, "worker.js", "iife", "--external:node:*", "--external:ws", "--define:import.meta.url=self.location.href"
-    )
+    lock = json.loads((PYODIDE / "pyodide-lock.json").read_text("utf-8"))["info"]
+    defined = [f"--define:LOCK_INFO={json.dumps(lock)}", "--define:import.meta.url=self.location.href"]
+    worker = _bundle(node, "worker.js", "iife", "--external:node:*", "--external:ws", *defined)
     inputs = [PYODIDE / "pyodide.asm.wasm", PYODIDE / "python_stdlib.zip", COMPILER, ADDED, WEB / "compile.mjs"]
     key = hashlib.sha256(worker + b"".join(path.read_bytes() for path in inputs)).hexdigest()[:16]
     kept = CACHE / f"{key}.bin"
     if not kept.is_file():
-        library = _output([node, "compile.mjs", COMPILER, PYODIDE / "python_stdlib.zip", ADDED], "the page's Python library")
-        parts = {"wasm": (PYODIDE / "pyodide.asm.wasm").read_bytes(), "worker": worker, "library": library}
-        head = json.dumps({name: len(content) for name, content in parts.items()}).encode() + b"\n"
         CACHE.mkdir(parents=True, exist_ok=True)
+        library = CACHE / f"{key}.zip"
+        _output([node, "compile.mjs", COMPILER, PYODIDE / "python_stdlib.zip", library, ADDED], "the page's Python library")
+        parts = {"wasm": (PYODIDE / "pyodide.asm.wasm").read_bytes(), "worker": worker, "library": library.read_bytes()}
+        head = json.dumps({name: len(content) for name, content in parts.items()}).encode() + b"\n"
         kept.write_bytes(gzip.compress(head + b"".join(parts.values()), 9, mtime=0))
     return kept.read_bytes()
 

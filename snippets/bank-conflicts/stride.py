@@ -6,9 +6,9 @@ Banks, words and broadcast are those of the CUDA Programming Guide, section 2.2.
 
 # --8<-- [start:model]
 # Change these four and run again.
-STRIDE = 8  # elements from one lane to the next
-ACCESS_BYTES = 4  # an element: 2 (half), 4 (float), 8 (float2), 16 (float4)
-PADDING = 0  # unused 32-bit words after every STRIDE elements, 0 to 4
+STRIDE = 8  # 1..33: elements from one lane to the next
+ACCESS_BYTES = 4  # 2 | 4 | 8 | 16: an element, which is a half, float, float2 or float4
+PADDING = 0  # 0..4: unused 32-bit words after every STRIDE elements
 SWIZZLE = False  # XOR an element's place in 128 bytes with their number
 
 LANES = 32

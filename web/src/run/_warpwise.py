@@ -20,7 +20,7 @@ AT_ONCE, PAUSE = 20, 0.05  # so many lines are sent as they come; then one messa
 NETWORK_AND_PROCESSES = {"http", "multiprocessing", "socketserver", "urllib.request", "webbrowser"}
 
 Send = Callable[[str, str], None]  # which stream, and its text
-_builtins = dict(vars(builtins))
+_builtins = dict(builtins.__dict__)
 _sleep = time.sleep
 
 
@@ -173,10 +173,17 @@ def _script(name: str, out: io.TextIOBase, err: Output) -> dict[str, Any] | None
     finally:
         sys.stdout, sys.stderr = out, err  # whatever the script put there, the end of its output still goes out
         flush()
-        vars(builtins).clear()
-        vars(builtins).update(_builtins)
-        time.sleep = _sleep
+        _restore()
     return None
+
+
+def _restore() -> None:
+    """Give the next script the built-in names as they were."""
+    names = builtins.__dict__
+    names.update(_builtins)
+    for name in [name for name in names if name not in _builtins]:
+        del names[name]
+    time.sleep = _sleep
 
 
 def _failure(error: BaseException, script: str, err: Output) -> dict[str, Any]:

@@ -68,7 +68,11 @@ export class Block {
         this.again = false;
         await this.runOnce();
       } while (this.again);
+    } catch (error) {
+      this.state = "failed";
+      this.say(told(this.words.notLoaded, error.message));
     } finally {
+      this.stopDisappears();
       this.running = false;
     }
   }
@@ -82,8 +86,7 @@ export class Block {
     this.mark(null);
     const draw = this.element.dataset.draw ?? null;
     const job = { files: { ...this.files, [this.name]: text }, script: this.name, draw };
-    const result = await runtime.run(this, job, (stream, piece) => this.output.take(stream, piece), LIMIT);
-    clearTimeout(patience);
+    const result = await runtime.run(this, job, (stream, piece) => this.output.take(stream, piece), LIMIT).finally(() => clearTimeout(patience));
     this.stopDisappears();
     if (this.foreign && !result.stopped) runtime.release();
     this.output.end(result.cut);

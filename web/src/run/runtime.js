@@ -24,17 +24,26 @@ export class Runtime {
   async load(progress, signal) {
     const frame = this.#frame(signal);
     frame.catch(() => {}); // awaited below; a failed download comes first
-    const parts = await unpacked(await packed(this.python, progress, signal));
-    signal.throwIfAborted();
-    progress(null);
-    const port = await frame;
-    signal.throwIfAborted();
-    this.port = port;
-    port.onmessage = ({ data }) => this.#heard(data);
-    this.turn += 1;
-    this.#expectReady(READY_WITHIN);
-    this.#order({ order: "load", ...parts, turn: this.turn });
-    await this.ready;
+    try {
+      const parts = await unpacked(await packed(this.python, progress, signal));
+      progress(null);
+      this.port = await frame;
+      signal.throwIfAborted();
+      this.port.onmessage = ({ data }) => this.#heard(data);
+      this.turn += 1;
+      this.#expectReady(READY_WITHIN);
+      this.#order({ order: "load", ...parts, turn: this.turn });
+      await this.ready;
+      signal.throwIfAborted();
+    } catch (error) {
+      this.#drop();
+      throw error;
+    }
+  }
+
+  #drop() {
+    this.element?.remove();
+    this.port = this.element = this.owner = null;
   }
 
   // Run a job for a block: take(stream, text) gets the output. Gives the result, or {stopped: "reader" | "time" | "flood" | "broken"}.
@@ -83,8 +92,7 @@ export class Runtime {
     try {
       return await this.ready;
     } catch {
-      this.element.remove();
-      this.port = null;
+      this.#drop();
       return this.load(() => {}, new AbortController().signal);
     }
   }
@@ -131,7 +139,6 @@ export class Runtime {
     });
     document.body.append(element);
     this.element = element;
-    signal.addEventListener("abort", () => element.remove());
     await loaded;
     const { port1, port2 } = new MessageChannel();
     // Throws where an error page came instead, as that is of another origin.

@@ -21,7 +21,7 @@ async function start({ module, library, snapshot }) {
     createPyodideModule,
     indexURL: NOWHERE,
     packageBaseUrl: NOWHERE,
-    lockFileContents: { info: { abi_version: "0", arch: "wasm32", platform: "emscripten", version: "0", python: "0" }, packages: {} },
+    lockFileContents: { info: LOCK_INFO, packages: {} }, // no package to load; LOCK_INFO: set by scripts/run_build.py
     env: { PYTHONHASHSEED: "0", HOME: "/snippet" },
     ...(snapshot ? { _loadSnapshot: snapshot } : { _makeSnapshot: true }),
   });
