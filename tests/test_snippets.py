@@ -85,6 +85,7 @@ def test_restamp_tells_a_comment_from_a_change() -> None:
     assert not restamp.same(kernel, kernel.replace("2", "3"), ".cu")
     assert restamp.same("a = 1\n", "a = 1  # one\n", ".py")
     assert not restamp.same("a = 1\n", "a = 2\n", ".py")
+    assert restamp.same("TABLES = {1: 2}\na = 1\n", "TABLES = {}\na = 1\n", ".py")
 
 
 def test_restamp_writes_the_new_digest_and_keeps_the_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
