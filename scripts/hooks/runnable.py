@@ -28,13 +28,13 @@ log = logging.getLogger("mkdocs.hooks")
 
 BUILT = ROOT / "theme" / "assets" / "built"
 LOADED = ("python.bin", "runner.htm", "editor.js", "run.css", "run.js", "sw.js")
-BLOCK = re.compile(r'<div class="language-python highlight"([^>]*?) data-snippet="([\w-]+)/(\w+\.py)"|<li class="parameter">\s*<code>(\w+)</code>')
+BLOCK = re.compile(r'<div class="language-python highlight"([^>]*?) data-snippet="([\w-]+)/(\w+\.py)"|<code class="parameter">(\w+)</code>')
 KERNEL = re.compile(r'<div class="language-cuda highlight"><span class="filename">(\w+\.cu)</span>.*?</code></pre></div>', re.DOTALL)
 # A bench is one of these with everything that it imports.
 BESIDE = ("gpu.py", "nvrtc.py")
 WORDS = {
     "zh": ("在自己的 GPU 上测：下载 {archive}（{kernel} 和它的 bench），解开后运行", "需要 CuPy 和 Nsight Compute。"),
-    "en": ("Measure it on your own GPU: download {archive} ({kernel} and its bench), unpack it and run", "It needs CuPy and Nsight Compute."),
+    "en": ("Measure it on your own GPU: download {archive} ({kernel} and its bench), unpack it and run", " It needs CuPy and Nsight Compute."),
 }
 
 
@@ -81,13 +81,16 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
         if block is None or name not in block[1]:
             log.warning("%s offers %s, which %s declares with no bounds: see scripts/parameters.py", page.file.src_uri, name, block and block[0])
             return match[0]
-        return f"<li class=\"parameter\" data-parameter='{escape(json.dumps(block[1][name].described()))}'><code>{name}</code>"
+        return f'<code class="parameter" data-parameter="{escape(json.dumps(block[1][name].described()))}">{name}</code>'
+
+    offered: set[Path] = set()
 
     def offer(match: re.Match[str]) -> str:
         folder = SNIPPETS / Path(page.file.src_uri).stem
         bench = _bench_of(folder, match[1])
-        if not bench:
+        if not bench or bench in offered:
             return match[0]
+        offered.add(bench)
         archive = f"{folder.name}-{bench.stem.removeprefix('bench_')}.zip"
         before, after = WORDS[config.theme["language"]]
         link = f'<a href="{address(f"snippets/{folder.name}/{archive}")}" download>{archive}</a>'

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 FOLDER = "/snippet"
 LONGEST_OUTPUT = 100_000  # characters of a run that reach the page
+LONGEST_HELD = 1000  # writes without the end of a line
 LONGEST_PICTURE = 1_000_000  # characters of an SVG
 AT_ONCE, PAUSE = 20, 0.05  # so many lines are sent as they come; then one message in so many seconds
 NETWORK_AND_PROCESSES = {"http", "multiprocessing", "socketserver", "urllib.request", "webbrowser"}
@@ -44,7 +45,7 @@ class Output(io.TextIOBase):
         if sent.left > 0:
             self._held.append(text)
             sent.left -= len(text)
-            if "\n" in text and sent.may_send():
+            if ("\n" in text or len(self._held) > LONGEST_HELD or sent.left <= 0) and sent.may_send():
                 self.flush()
         return len(text)
 

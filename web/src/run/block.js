@@ -36,7 +36,7 @@ export class Block {
     this.progress.hidden = true;
     this.status.before(this.progress, this.counted);
     this.controls = [...element.querySelectorAll(".run-controls [data-name]")];
-    this.parameters = [...element.querySelectorAll("li[data-parameter]")].map((item) => JSON.parse(item.dataset.parameter));
+    this.parameters = [...element.querySelectorAll("[data-parameter]")].map((item) => JSON.parse(item.dataset.parameter));
     this.foreign = false; // whether the code came with a link
     this.running = false;
     this.changed();
@@ -96,7 +96,7 @@ export class Block {
       this.say(words.stopped[result.stopped]);
       return;
     }
-    if (result.svg) await this.output.draw(result.svg, told(words.picture, draw));
+    await this.output.draw(result.svg, told(words.picture, draw));
     if (result.failed) this.failed(result.failed);
     else this.finished(result.seconds);
   }

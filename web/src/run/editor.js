@@ -8,7 +8,7 @@ import { parser } from "@lezer/python";
 import { told } from "./words.js";
 
 const brackets = { ArrayExpression: "]", TupleExpression: ")", ParamList: ")", ArgList: ")", ParenthesizedExpression: ")", DictionaryExpression: "}", SetExpression: "}" };
-// Inside brackets one step more; after a line that ends in a colon one step more; otherwise as the line before.
+// Inside brackets one step more, after a colon at a line's end one step more, after a return one less, otherwise as the line before.
 const indentation = indentNodeProp.add({
   ...Object.fromEntries(Object.entries(brackets).map(([node, closing]) => [node, delimitedIndent({ closing, align: false })])),
   "Script Body": (context) => {
@@ -18,7 +18,8 @@ const indentation = indentNodeProp.add({
     if (context.simulatedBreak !== null) above = line;
     const own = /^\s*/.exec(above.text)[0].length;
     const head = context.simulatedBreak === null ? above.text : above.text.slice(0, context.simulatedBreak - above.from);
-    return own + (/:\s*(#.*)?$/.test(head) ? context.unit : 0);
+    if (/:\s*(#.*)?$/.test(head)) return own + context.unit;
+    return /^\s*(return|raise|break|continue|pass)\b/.test(head) ? Math.max(0, own - context.unit) : own;
   },
 });
 const python = new LanguageSupport(

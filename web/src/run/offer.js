@@ -52,13 +52,15 @@ function offer(block) {
 // The list of parameters after the block, as controls; it goes where the hand is, between the code and its output.
 function controls(block) {
   let found = block.nextElementSibling;
-  while (found && !found.matches("h2, h3, [data-snippet]") && !found.querySelector("li[data-parameter]")) found = found.nextElementSibling;
-  if (!found?.querySelector("li[data-parameter]")) return undefined;
+  while (found && !found.matches("h2, h3, [data-snippet]") && !found.querySelector("[data-parameter]")) found = found.nextElementSibling;
+  if (!found?.matches("ul") || !found.querySelector("[data-parameter]")) return undefined;
   found.classList.add("run-controls");
-  for (const item of found.querySelectorAll("li[data-parameter]")) {
-    const { name, value, choices, min, max, step } = JSON.parse(item.dataset.parameter);
+  for (const code of found.querySelectorAll("[data-parameter]")) {
+    const item = code.closest("li");
+    const { name, value, choices, min, max, step } = JSON.parse(code.dataset.parameter);
     const label = make("label", {});
-    label.append(...item.childNodes);
+    label.append(make("span", {}));
+    label.firstChild.append(...item.childNodes);
     const control = choices ? make("select", {}) : make("input", typeof value === "boolean" ? { type: "checkbox" } : { type: "range", min, max, step });
     control.append(...(choices ?? []).map((choice) => make("option", {}, choice)));
     control.dataset.name = name;

@@ -2,7 +2,8 @@
 import { make } from "./offer.js";
 import { showPicture } from "./picture.js";
 
-const LONGEST = 110_000; // characters: what the worker sends at most, and its own words; more is a forgery
+const CUT = 100_000; // characters after which the worker cuts
+const LONGEST = CUT + 10_000; // with the traceback; more is a forgery
 
 export class OutputView {
   constructor(element, words) {
@@ -53,21 +54,23 @@ export class OutputView {
 
   end(wasCut) {
     this.flush();
-    if (wasCut) this.note.textContent = this.words.cut;
+    if (wasCut || this.length >= CUT) this.note.textContent = this.words.cut;
   }
 
   explain(sentence) {
     this.note.textContent = [this.note.textContent, sentence].filter(Boolean).join("\n");
   }
 
+  // Show a drawing, or take away an earlier one that no longer belongs to the output.
   async draw(svg, words) {
     this.svg = svg;
     try {
+      if (!svg) throw new TypeError("nothing is drawn");
       await showPicture(this.image, svg);
       this.image.alt = words;
       this.image.hidden = false;
     } catch {
-      this.image.hidden = true; // not a drawing
+      this.image.hidden = true;
     }
   }
 

@@ -7,9 +7,12 @@ export function coloured(svg, styles = getComputedStyle(document.body)) {
   return svg.replace(VARIABLE, (_, name, fallback) => (styles.getPropertyValue(name).trim() || (fallback ?? "").trim()).replaceAll('"', "'").replaceAll("&", "").replaceAll("<", ""));
 }
 
+// An image is XML, where an attribute has a value; the figures of this site carry one that has none in HTML.
+const wellFormed = (svg) => svg.replace(/^(\s*<svg\b[^>]*?\sdata-search-exclude)(?=[\s>])/, '$1=""');
+
 // Replace what the image shows once the new one is decoded, so that a drag does not flicker.
 export async function showPicture(image, svg) {
-  const address = `data:image/svg+xml,${encodeURIComponent(coloured(svg))}`;
+  const address = `data:image/svg+xml,${encodeURIComponent(coloured(wellFormed(svg)))}`;
   const next = new Image();
   next.src = address;
   await next.decode();
