@@ -3,7 +3,7 @@
 import { linkTo, linked } from "./link.js";
 import { keyOf, make } from "./offer.js";
 import { OutputView } from "./output.js";
-import { isAllowed, read, show, write, writtenBy } from "./parameters.js";
+import { isAllowed, read, show, write } from "./parameters.js";
 import { StaticCode } from "./static.js";
 import { isKept } from "./runtime.js";
 import { language, offered, told, words as allWords } from "./words.js";
@@ -224,19 +224,22 @@ export class Block {
   }
 
   // A control was moved.
-  async move(control) {
-    this.take(write(this.text, control.dataset.name, writtenBy(control)));
+  async move({ name, written }) {
+    this.take(write(this.text, name, written));
     if (this.runtime.loaded) await this.run();
     else this.say(this.words.moved);
   }
 
   async edit() {
     if (this.editor) {
-      this.closeEditor();
+      steady(this.button("edit"), () => this.closeEditor());
       return;
     }
     const { openEditor } = await this.loadEditor();
-    if (this.editor) return; // pressed twice
+    if (!this.editor) steady(this.button("edit"), () => this.open(openEditor)); // else it was pressed twice
+  }
+
+  open(openEditor) {
     const host = make("div", { class: "run-editor" });
     this.static.hide(true);
     this.element.querySelector(".run-bar").before(host);
@@ -355,4 +358,11 @@ export class Block {
     make("a", { href: address, download: this.name }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
   }
+}
+
+// Change the page above a button, and keep the button where the reader sees it.
+function steady(button, change) {
+  const before = button.getBoundingClientRect().top;
+  change();
+  scrollBy({ top: button.getBoundingClientRect().top - before, behavior: "instant" });
 }

@@ -1,33 +1,32 @@
 // The editor. It lives in a shadow root: the page's policy forbids the style elements that it would otherwise write.
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { LRLanguage, LanguageSupport, HighlightStyle, bracketMatching, delimitedIndent, indentNodeProp, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { LRLanguage, LanguageSupport, HighlightStyle, bracketMatching, indentOnInput, indentService, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, StateEffect, StateField, Transaction } from "@codemirror/state";
 import { Decoration, EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { parser } from "@lezer/python";
 import { told } from "./words.js";
 
-const brackets = { ArrayExpression: "]", TupleExpression: ")", ParamList: ")", ArgList: ")", ParenthesizedExpression: ")", DictionaryExpression: "}", SetExpression: "}" };
-// Inside brackets one step more, after a colon at a line's end one step more, after a return one less, otherwise as the line before.
-const indentation = indentNodeProp.add({
-  ...Object.fromEntries(Object.entries(brackets).map(([node, closing]) => [node, delimitedIndent({ closing, align: false })])),
-  "Script Body": (context) => {
-    const before = context.state.doc.lineAt(Math.max(0, context.pos - 1));
-    const line = context.state.doc.lineAt(context.pos);
-    let above = line.from === before.from ? (line.number > 1 ? context.state.doc.line(line.number - 1) : line) : before;
-    if (context.simulatedBreak !== null) above = line;
-    const own = /^\s*/.exec(above.text)[0].length;
-    const head = context.simulatedBreak === null ? above.text : above.text.slice(0, context.simulatedBreak - above.from);
-    if (/:\s*(#.*)?$/.test(head)) return own + context.unit;
-    return /^\s*(return|raise|break|continue|pass)\b/.test(head) ? Math.max(0, own - context.unit) : own;
-  },
+// A new line is indented as the one above: one step more after a colon or an open bracket, one less after a return and for what
+// closes a block. Lines are enough for that: the syntax tree may not be there yet.
+const indentation = indentService.of(({ state, simulatedBreak, unit }, position) => {
+  const line = state.doc.lineAt(position);
+  const isBroken = simulatedBreak !== null && simulatedBreak >= line.from && simulatedBreak <= line.to;
+  let above = line.text.slice(0, isBroken ? simulatedBreak - line.from : 0);
+  for (let number = line.number - 1; !isBroken && number && !above.trim(); number -= 1) above = state.doc.line(number).text;
+  const rest = line.text.slice(isBroken ? simulatedBreak - line.from : 0).trim();
+  const opens = /[:([{]\s*(#.*)?$/.test(above);
+  const ends = /^\s*(return|raise|break|continue|pass)\b/.test(above);
+  const closes = /^([)\]}]|(else|elif|except|finally)\b)/.test(rest) && !opens;
+  return Math.max(0, /^\s*/.exec(above)[0].length + (opens ? unit : 0) - (ends || closes ? unit : 0));
 });
 const python = new LanguageSupport(
   LRLanguage.define({
     name: "python",
-    parser: parser.configure({ props: [indentation] }),
-    languageData: { commentTokens: { line: "#" }, closeBrackets: { brackets: ["(", "[", "{", "'", '"'] }, indentOnInput: /^\s*[\]})]$|^\s*(else|elif .*|except.*|finally):$/ },
+    parser,
+    languageData: { commentTokens: { line: "#" }, indentOnInput: /^\s*([\]})]|else:|elif .*:|except.*:|finally:)$/ },
   }),
+  indentation,
 );
 
 const shade = (name) => `var(--md-code-hl-${name}-color)`;
@@ -115,7 +114,7 @@ export function openEditor(host, { text, section, words, name, onChange, onRun, 
         look,
         markedLine,
         keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
-        EditorView.contentAttributes.of({ "aria-label": told(words.editor, name), "aria-describedby": "keys" }),
+        EditorView.contentAttributes.of({ "aria-label": told(words.editor, name), "aria-describedby": "keys", tabindex: "0" }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !update.transactions.some((transaction) => transaction.annotation(Transaction.remote))) onChange(whole());
         }),

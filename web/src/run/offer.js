@@ -16,7 +16,7 @@ export const keyOf = (block) => `${new URL("../../", addressOf(block)).pathname}
 
 const addressOf = (block) => new URL(block.dataset.run, location).href;
 const isLinked = (block) => new URLSearchParams(location.hash.slice(1)).get("run") === block.dataset.snippet;
-const act = async (block, action, control) => (await import(addressOf(block))).act(block, action, control);
+const act = async (block, action, value) => (await import(addressOf(block))).act(block, action, value);
 
 function offer(block) {
   const words = offered[language()];
@@ -39,7 +39,10 @@ function offer(block) {
     const button = target.closest("[data-action]");
     if (button) act(block, button.dataset.action);
   });
-  list?.addEventListener("input", ({ target }) => act(block, "move", target));
+  // What the control says now: what is loaded first shows the value of before.
+  list?.addEventListener("input", ({ target }) => {
+    act(block, "move", { name: target.dataset.name, written: target.type === "checkbox" ? (target.checked ? "True" : "False") : target.value });
+  });
   let kept;
   try {
     kept = localStorage.getItem(keyOf(block));

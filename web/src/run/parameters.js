@@ -1,7 +1,8 @@
 // The numbers that a page lets its reader vary: literals at the top of a snippet, read and written in its text.
 // What may be there, and its bounds, comes with the page: scripts/parameters.py reads the declarations.
 
-const place = (text, name) => {
+// Where a parameter's value stands in a text.
+export const place = (text, name) => {
   const found = new RegExp(`^${name} = ([^#\\n]*?)[ \\t]*(?:#.*)?$`, "m").exec(text);
   return found && { from: found.index + name.length + 3, to: found.index + name.length + 3 + found[1].length, written: found[1] };
 };
@@ -16,8 +17,6 @@ export function write(text, name, written) {
   return found ? text.slice(0, found.from) + written + text.slice(found.to) : text;
 }
 
-export { place };
-
 // Whether a value from outside, such as a link's, is one that the snippet declares.
 export function isAllowed(parameter, written) {
   if (typeof parameter.value === "boolean") return written === "True" || written === "False";
@@ -26,9 +25,7 @@ export function isAllowed(parameter, written) {
   return /^-?\d+(\.\d+)?$/.test(written) && value >= parameter.min && value <= parameter.max;
 }
 
-// Between a control and Python's way of writing its value.
-export const writtenBy = (control) => (control.type === "checkbox" ? (control.checked ? "True" : "False") : control.value);
-
+// Let a control show a value as Python writes it.
 export function show(control, written) {
   if (control.type === "checkbox") control.checked = written === "True";
   else control.value = written;

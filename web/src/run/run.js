@@ -16,11 +16,11 @@ const styled = new Promise((resolve) => {
 const shared = { runtime, loadEditor: () => import(beside("editor.js")) };
 
 // Do what a button says: run, stop, edit, reset, copy, download, share; a control's move; or show an earlier edit, or a link's code.
-export async function act(element, action, control) {
+export async function act(element, action, value) {
   await styled;
   if (!blocks.has(element)) blocks.set(element, Block.of(element, shared));
   const block = await blocks.get(element);
-  await block[action](control);
+  await block[action](value);
 }
 
 onPaletteChange(async () => {
