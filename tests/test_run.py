@@ -272,6 +272,7 @@ def text_of(page: Page) -> str:
 
 def here_text(page: Page) -> str:
     """Give the whole text that a block would run: the one that its button copies."""
+    block(page).locator(".run-status").evaluate("(status) => { status.textContent = ''; }")
     block(page).locator("[data-action=copy]").click()
     page.locator(".run-status", has_text=re.compile("copied|已复制")).wait_for()
     copied: str = page.evaluate("navigator.clipboard.readText()")
@@ -374,6 +375,7 @@ def test_a_link_cannot_fill_the_memory(page: Page, address: str) -> None:
 
 def share(page: Page) -> str:
     """Press Link and give what is in the clipboard."""
+    block(page).locator(".run-status").evaluate("(status) => { status.textContent = ''; }")
     block(page).locator("[data-action=share]").click()
     page.locator(".run-status", has_text=re.compile("Link copied|链接已复制")).wait_for()
     copied: str = page.evaluate("navigator.clipboard.readText()")
