@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from links.folder import Folder, Site
+from links.folder import PAGE_ENDINGS, Folder, Site
 from links.model import ConfigurationError, Judgement, Link, Verdict, unchecked
 from links.offline import judge_site
 from links.options import Options, parse_options
@@ -48,9 +48,9 @@ def _run(options: Options) -> int:
         site = Site(Folder(options.site), options.root)
     except OSError as error:
         raise ConfigurationError(f"{options.site} cannot be read: {error.strerror}") from error
-    scan = scan_site(site)
-    if not scan.pages:
+    if not any(file.lower().endswith(PAGE_ENDINGS) for file in site.folder.files):
         raise ConfigurationError(f"{options.site} has no page: is it the folder of the built site?")
+    scan = scan_site(site)
     own = RepositoryJudge(rules.repository, [source.folder for source in options.sources])
     judged, others = judge_site(site, scan, own.judge)
     interrupted = False

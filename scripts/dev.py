@@ -207,7 +207,8 @@ def _run(*command: str | Path, where: Path = ROOT) -> int:
         subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False) if shutil.which("git") else None
     )
     dated = {"SOURCE_DATE_EPOCH": commit.stdout.strip()} if commit and commit.stdout.strip() else {}
-    return subprocess.run([str(word) for word in command], cwd=where, env=dated | os.environ | {"PYTHONUTF8": "1"}, check=False).returncode
+    environment = {**dated, **os.environ, "PYTHONUTF8": "1", "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run([str(word) for word in command], cwd=where, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

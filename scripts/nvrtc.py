@@ -73,7 +73,7 @@ def compile_cubin(source: str, arch: str, *options: str) -> bytes:
     program = ctypes.c_void_p()
     _check(library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None))
     try:
-        flags = [f"-arch={arch}", f"-I{_toolkit() / 'include'}", "-std=c++17", *options]
+        flags = [f"-arch={arch}", *_includes(), "-std=c++17", *options]
         status = library.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*[flag.encode() for flag in flags]))
         if status:
             raise CompileError(_text(library, "ProgramLog", program))
@@ -111,6 +111,12 @@ def _toolkit() -> Path:
         if (folder / "nvidia" / "cu13").is_dir():
             return folder / "nvidia" / "cu13"
     raise FileNotFoundError("NVRTC is not installed: python3 scripts/dev.py test installs it on Linux and Windows")
+
+
+def _includes() -> list[str]:
+    # Where the wheels are incomplete (nvidia-cuda-crt is one of its own), the system's toolkit has the rest.
+    folders = [_toolkit() / "include", Path("/usr/local/cuda/include")]
+    return [f"-I{folder}" for folder in folders[: 1 if (folders[0] / "crt").is_dir() else 2]]
 
 
 @cache

@@ -37,12 +37,13 @@ def main() -> None:
     action = parser.add_mutually_exclusive_group()
     for name, text in (("gpu", "run the benches"), ("restamp", "accept harmless changes"), ("check", "compare only")):
         action.add_argument(f"--{name}", action="store_true", help=text)
+    parser.add_argument("--stale", action="store_true", help="with --gpu: only the benches without a record of their present sources")
     options = parser.parse_args()
     ids = [name for name in options.ids if name not in GATHERED]
     folders = snippet_folders(ids) if ids or not options.ids else []
     extra = [produce for name, produce in GATHERED.items() if not options.ids or name in options.ids]
     if options.gpu:
-        failures = [measure(folder) for folder in folders]
+        failures = [measure(folder, only_stale=options.stale) for folder in folders]
         raise SystemExit(any(failures))
     if options.restamp:
         print("\n".join(line for folder in folders for line in restamp.folder(folder)))
@@ -109,12 +110,16 @@ def changed_sources(record: dict[str, Any], bench: Path) -> list[str]:
     return sorted(name for name in now.keys() | record["sources"].keys() if now.get(name) != record["sources"].get(name))
 
 
-def measure(folder: Path) -> int:
+def measure(folder: Path, *, only_stale: bool = False) -> int:
     """Run a folder's benches on this machine's GPU, write a record for each, named after the GPU, and count those that failed."""
     import gpu  # noqa: PLC0415 - needs CuPy
 
     described, failed = gpu.describe(), 0
+    device = re.sub(r"nvidia|geforce|\W", "", described["gpu"].lower())
     for bench in scripts_of(folder, "bench"):
+        path = bench.with_name(f"{bench.stem.removeprefix('bench_')}.{device}.json")
+        if only_stale and path.is_file() and not changed_sources(read_record(path), bench):
+            continue
         gpu.say(f"{shown(bench)} on {described['gpu']} ...")
         try:
             printout = json.loads(run(bench, timeout=None))
@@ -129,8 +134,7 @@ def measure(folder: Path) -> int:
             "sources": {path.name: digest(path) for path in sources_of(bench)},
             "rows": printout["rows"],
         }  # fmt: skip
-        device = re.sub(r"nvidia|geforce|\W", "", described["gpu"].lower())
-        write(bench.with_name(f"{bench.stem.removeprefix('bench_')}.{device}.json"), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        write(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return failed
 
 

@@ -4,6 +4,7 @@ A bench names its tables: TABLES = {"counts": {"stride": ("步长（字）", "St
 that hold all its keys. Keys that begin with counted_ or measured_ came from a device: they get a column a record.
 """
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -56,23 +57,34 @@ def table(columns: dict[str, str], records: list[dict[str, Any]]) -> str:
     shared = {key for key in columns if not key.startswith(MEASURED)}
     names = dict.fromkeys(name for record in records for name, row in record["rows"].items() if columns.keys() <= row.keys())
     lines = [[label for _, label, _ in heads], ["---:" if _numeric(records, names, key) else "---" for key, _, _ in heads]]
+    decimals = {key: decimals_of([record["rows"].get(name, {}).get(key) for record in records for name in names]) for key in columns}
     for name in names:
         rows = [record["rows"].get(name, {}) for record in records]
         given = next(row for row in rows if shared <= row.keys())
-        lines.append([cell(given.get(key) if index < 0 else rows[index].get(key)) for key, _, index in heads])
+        lines.append([cell(given.get(key) if index < 0 else rows[index].get(key), decimals[key]) for key, _, index in heads])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def cell(value: object) -> str:
-    """Print one value: whole numbers with thousands separators, others with four significant digits, nothing as a dash."""
-    if isinstance(value, bool) or value is None:
-        return {True: "✓", False: "✗"}.get(bool(value), "–") if value is not None else "–"
+def cell(value: object, decimals: int) -> str:
+    """Print one value: numbers with thousands separators, fractions with the column's decimals, nothing as a dash."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "✓" if value else "✗"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        digits = max(0, 3 - len(str(int(abs(value)))) + 1) if abs(value) >= 1 else 4
-        return f"{value:,.{digits}f}" if abs(value) >= 1e-3 or not value else f"{value:.3e}"  # noqa: PLR2004
+        return f"{value:,.{decimals}f}"
     return f"`{value}`"
+
+
+def decimals_of(values: list[object]) -> int:
+    """Give the decimals of a column: three significant digits of its smallest fraction, at most six of its largest."""
+    sizes = [abs(value) for value in values if isinstance(value, float) and value]
+    if not sizes:
+        return 1
+    wanted = 2 - math.floor(math.log10(min(sizes)))
+    return max(0, min(wanted, 5 - math.floor(math.log10(max(sizes)))))
 
 
 def section(name: str, text: str) -> str:

@@ -3,11 +3,11 @@
 esbuild comes with web/node_modules; the same sources give the same bytes.
 """
 
-import hashlib
 import json
 import shutil
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import run_build
@@ -15,7 +15,8 @@ from project import ROOT
 
 WEB = ROOT / "web"
 BUILT = ROOT / "theme" / "assets" / "built"
-ENTRIES = {"site.js": "esm", "early.js": "iife", "site.css": None}
+STYLESHEETS = Path(str(files("material"))) / "templates" / "assets" / "stylesheets"
+FORMATS = {"site.js": "esm", "early.js": "iife"}
 
 
 def main() -> None:
@@ -29,32 +30,35 @@ def build(target: Path = BUILT) -> dict[str, int]:
 
     Raises SystemExit when esbuild refuses a source; its own message names file and line.
     """
-    node = shutil.which("node", path=str(Path(sys.executable).parent.absolute())) or shutil.which("node")
-    esbuild = WEB / "node_modules" / "esbuild" / "bin" / "esbuild"
-    if not node or not esbuild.exists():
-        raise SystemExit("the browser's packages are not installed: python3 scripts/dev.py build installs them")
-    manifest: dict[str, str] = {}
-    sizes: dict[str, int] = {}
-    texts: dict[str, bytes] = {}
-    for entry, form in ENTRIES.items():
-        command = [node, str(esbuild), f"src/{entry}", "--bundle", "--minify", "--target=es2022", "--charset=utf8", "--log-level=warning"]
-        done = subprocess.run([*command, *([f"--format={form}"] if form else [])], cwd=WEB, stdout=subprocess.PIPE, check=False)
-        if done.returncode:
-            raise SystemExit(f"web/src/{entry} was not bundled")
-        stem, suffix = entry.rsplit(".", 1)
-        manifest[entry] = f"{stem}.{hashlib.sha256(done.stdout).hexdigest()[:8]}.{suffix}"
-        texts[manifest[entry]] = done.stdout
-        sizes[manifest[entry]] = len(done.stdout)
-    for entry, name, content in run_build.built(node):
-        manifest[entry], texts[name], sizes[name] = name, content, len(content)
-    if target.is_dir() and {path.name for path in target.iterdir()} == {*texts, "manifest.json"}:
+    texts = {entry: _esbuild(f"src/{entry}", "--bundle", f"--format={form}") for entry, form in FORMATS.items()}
+    # One stylesheet: Material's, less what the site never shows, and then the site's own.
+    own = b"".join((WEB / "src" / name).read_bytes() for name in ("site.css", "run/offered.css"))
+    texts["site.css"] = _esbuild("--loader=css", text=_node("material.mjs", str(STYLESHEETS)) + own)
+    texts |= run_build.built(_esbuild, _node)
+    manifest = {entry: run_build.named(entry, text) for entry, text in texts.items()}
+    sizes = {manifest[entry]: len(text) for entry, text in texts.items()}
+    if target.is_dir() and {path.name for path in target.iterdir()} == {*sizes, "manifest.json"}:
         return sizes
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    for name, content in texts.items():
-        (target / name).write_bytes(content)
+    for entry, text in texts.items():
+        (target / manifest[entry]).write_bytes(text)
     (target / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
     return sizes
+
+
+def _esbuild(*words: str, text: bytes | None = None) -> bytes:
+    return _node("node_modules/esbuild/bin/esbuild", *words, "--minify", "--target=es2022", "--charset=utf8", "--log-level=warning", text=text)
+
+
+def _node(script: str, *words: str, text: bytes | None = None) -> bytes:
+    node = shutil.which("node", path=str(Path(sys.executable).parent.absolute())) or shutil.which("node")
+    if not node or not (WEB / "node_modules").is_dir():
+        raise SystemExit("the browser's packages are not installed: python3 scripts/dev.py build installs them")
+    done = subprocess.run([node, script, *words], cwd=WEB, input=text, stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise SystemExit(f"web/{script} {' '.join(words)} failed")
+    return done.stdout
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the tests share: the built site, a server for it, a browser."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ def site() -> Path:
     """The folder of the built site; dev.py test builds it before the tests, a bare pytest builds it here."""
     if folder := os.environ.get("WARPWISE_SITE"):
         return Path(folder)
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        pytest.fail("several workers would build the site at once: use python3 scripts/dev.py test, or pytest without -n")
     folder = str(ROOT / ".cache" / "site")
     subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
@@ -50,7 +53,7 @@ def address(site: Path) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     """A headless Chromium: the one that dev.py found."""
     with sync_playwright() as playwright:
-        path = os.environ.get("WARPWISE_CHROMIUM")
+        path = os.environ.get("WARPWISE_CHROMIUM") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
         yield browser
         browser.close()

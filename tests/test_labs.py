@@ -111,7 +111,8 @@ def test_the_records_show_what_the_roofline_lab_says_of_them() -> None:
     for row in (row for row in rows.values() if "stride" in row):
         by_counted = bandwidth * 8 / (row["counted_read_bytes_a_float"] + 4)
         assert 0.8 < row["measured_useful_gb_s"] / by_counted < 1.1, ("the counted bytes come close", row)
-        share = row["measured_useful_gb_s"] / row["predicted_useful_gb_s"]
+        # By sectors of 32 bytes alone, without the L2's fetch of 64: what the lab's first prediction is.
+        share = row["measured_useful_gb_s"] / (bandwidth * 8 / (min(4 * row["stride"], 32) + 4))
         assert 0.8 < share < 1.1 if row["stride"] <= 8 else share < 0.6, ("sectors explain strides up to 8", row)
     for row in (row for row in rows.values() if "fmas" in row):
         intensity = 2 * row["fmas"] / 8

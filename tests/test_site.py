@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -165,6 +166,15 @@ def test_without_a_repository_there_are_no_edit_links(site: Path) -> None:
     if os.environ.get("REPO_URL"):
         pytest.skip("REPO_URL is set")
     assert not [path for path in pages_of(site) if 'rel="edit"' in path.read_text("utf-8")]
+
+
+def test_no_page_uses_a_class_whose_styles_were_left_out(site: Path) -> None:
+    patterns = {re.compile(pattern): why for pattern, why in json.loads((ROOT / "web" / "unused.json").read_text("utf-8")).items()}
+    classes = {name for path in pages_of(site) for names in re.findall(r' class="([^"]+)"', path.read_text("utf-8")) for name in names.split()}
+    assert len(classes) > 50
+    for name in classes:
+        reasons = [why for pattern, why in patterns.items() if pattern.search(name)]
+        assert not reasons, f"class {name} is in use, but web/unused.json leaves its styles out: {reasons}"
 
 
 def test_a_question_page_is_light(site: Path) -> None:

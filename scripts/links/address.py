@@ -12,6 +12,8 @@ from links.hosts import BadHostError, normal_host
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _PLACE = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]*))?")
+_MOST_LEVELS = 16
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _EDGES = "".join(map(chr, range(0x21)))
 _DROPPED = str.maketrans("", "", "\t\n\r")
 _PATH_UNSAFE = re.compile("[^!$-;=@-Z\\[\\]_a-z~]")
@@ -77,7 +79,7 @@ class Base:
         self.encoding = "utf-8" if encoding.startswith("utf") else encoding
         folders = address.path.split("/")[:-1]
         # _above[n] is the address of the folder n levels up, for the many plain links that only climb and descend.
-        self._above = [address.origin + "/".join(folders[: max(1, len(folders) - up)]) + "/" for up in range(len(folders) + 1)]
+        self._above = [address.origin + "/".join(folders[: len(folders) - up]) + "/" for up in range(min(len(folders), _MOST_LEVELS))]
 
     def join(self, raw: str) -> str:
         """Return the address that `raw` means in this document.
@@ -88,7 +90,8 @@ class Base:
             if raw[0] == "#":
                 return self.address.page + raw
             up = raw.count("../")
-            return self._above[min(up, len(self._above) - 1)] + raw[3 * up :]
+            if up < len(self._above):
+                return self._above[up] + raw[3 * up :]
         return str(resolve(raw, self.address, self.encoding))
 
 
@@ -106,6 +109,8 @@ def resolve(raw: str, base: Address, encoding: str = "utf-8") -> Address:
     Raises BadAddressError for what no browser opens and OtherSchemeError for what is not of the web.
     """
     text = raw.strip(_EDGES).translate(_DROPPED)
+    if not text.isascii():
+        text = _SURROGATE.sub("\ufffd", text)
     scheme = base.scheme
     if found := _SCHEME.match(text):
         scheme = found[1].lower()
@@ -138,8 +143,6 @@ def _encode(text: str, unsafe: re.Pattern[str], encoding: str = "utf-8") -> str:
         try:
             code = found[0].encode(encoding)
         except UnicodeEncodeError:
-            if "\ud800" <= found[0] <= "\udfff":
-                return "%EF%BF%BD"
             return f"%26%23{ord(found[0])}%3B"
         return "".join(f"%{byte:02X}" for byte in code)
 

@@ -27,10 +27,23 @@ _HEADERS = {
 _REDIRECTS = {301, 302, 303, 307, 308}
 _MOST_HOPS = 20
 _MOST_VISITS = 4  # a page may send its reader to itself for a cookie, or until it is ready
-_HEAD_SECONDS = 10.0
-_TITLE_BYTES, _TITLE_SECONDS = 64 << 10, 3.0
-_PAGE_BYTES, _PAGE_SECONDS = 16 << 20, 12.0
+_SILENT_SECONDS, _HEAD_SECONDS = 10.0, 20.0
 _LONGEST_HEADER, _MOST_HEADERS = 1 << 18, 4096
+_MOST_UNPACKED = 16 << 20
+_PAGES = {"text/html", "application/xhtml+xml", ""}
+
+
+class Need(NamedTuple):
+    """How much of a body is worth reading: bytes, seconds, and of which types; none means every type."""
+
+    most: int
+    seconds: float
+    types: frozenset[str]
+
+
+TITLE = Need(64 << 10, 3.0, frozenset(_PAGES))
+ANCHORS = Need(16 << 20, 12.0, frozenset({*_PAGES, "image/svg+xml"}))
+TEXT = Need(512 << 10, 3.0, frozenset())
 
 
 class Answer(NamedTuple):
@@ -69,8 +82,8 @@ class Client:
         """Return a client that waits longer by this factor."""
         return Client(self._session, self._guard, self._context, factor)
 
-    async def ask(self, asked: Address, *, anchors: bool) -> Answer:
-        """Fetch an address and what it redirects to; with `anchors` the page is read as a whole.
+    async def ask(self, asked: Address, need: Need) -> Answer:
+        """Fetch an address and what it redirects to, and of the body what is needed.
 
         Raises Failure where there is no answer, or none that a browser would show.
         """
@@ -85,7 +98,7 @@ class Client:
             visits[address.page, cookie] += 1
             if visits[address.page, cookie] > _MOST_VISITS:
                 raise Failure(broken("the redirects go in circles"))
-            answer = await self._ask_once(address, cookie, jar, anchors=anchors)
+            answer = await self._ask_once(address, cookie, jar, need)
             if answer.status not in _REDIRECTS:
                 return answer._replace(hops=tuple(hops))
             hops.append((answer.status, address))
@@ -93,18 +106,23 @@ class Client:
                 raise Failure(broken(f"more than {_MOST_HOPS} redirects"))
             address = _follow(address, answer)
 
-    async def _ask_once(self, address: Address, cookie: str, jar: aiohttp.CookieJar, *, anchors: bool) -> Answer:
+    async def _ask_once(self, address: Address, cookie: str, jar: aiohttp.CookieJar, need: Need) -> Answer:
         headers = _HEADERS | ({"Cookie": cookie} if cookie else {})
+        url = URL(address.page, encoded=True)
+        if str(url) != address.page:
+            return await self._ask_leniently(address, headers)  # the library would send something else than what is asked for
         response: aiohttp.ClientResponse | None = None
         try:
             async with asyncio.timeout(_HEAD_SECONDS * self._patience):
-                response = await self._session.get(URL(address.page, encoded=True), headers=headers, allow_redirects=False)
+                silent = _SILENT_SECONDS * self._patience
+                limits = aiohttp.ClientTimeout(total=None, sock_connect=silent, sock_read=silent)
+                response = await self._session.get(url, headers=headers, allow_redirects=False, timeout=limits)
             jar.update_cookies_from_headers(response.headers.getall("Set-Cookie", []), response.url)
-            found = {name.lower(): value for name, value in reversed(response.headers.items())}
+            found = {name.lower(): value for name, value in reversed(list(response.headers.items()))}
             answer = Answer((), address, response.status, found, b"", whole=True)
-            return answer if answer.status in _REDIRECTS else await _with_body(answer, response, anchors=anchors)
-        except Exception as error:  # noqa: BLE001 - a server can make a client raise anything, and none of it may end the run
-            failure = explain(error)
+            return answer if answer.status in _REDIRECTS else await _with_body(answer, response, need)
+        except Exception as error:
+            failure = explain(error)  # a server can make a client raise anything, and none of it may end the run
             if failure.kind != Kind.NOT_HTTP:
                 raise failure from error
         finally:
@@ -115,11 +133,10 @@ class Client:
     async def _ask_leniently(self, address: Address, headers: dict[str, str]) -> Answer:
         try:
             found = await ask_leniently(address, headers, self._guard, self._context, _HEAD_SECONDS * self._patience)
-        except NotHttpError as error:
-            raise explain(aiohttp.ClientPayloadError()) from error
-        except (PrivateHostError, OSError, ValueError) as error:
+        except (NotHttpError, PrivateHostError, OSError, ValueError) as error:
             raise explain(error) from error
-        return Answer((), address, found.status, found.headers, _decompress(found.body, found.headers), whole=True)
+        body, whole = _decompress(found.body, found.headers)
+        return Answer((), address, found.status, found.headers, body, whole and found.whole)
 
 
 @asynccontextmanager
@@ -154,17 +171,15 @@ def _follow(address: Address, answer: Answer) -> Address:
     return target if target.fragment is not None else target._replace(fragment=address.fragment)
 
 
-async def _with_body(answer: Answer, response: aiohttp.ClientResponse, *, anchors: bool) -> Answer:
+async def _with_body(answer: Answer, response: aiohttp.ClientResponse, need: Need) -> Answer:
     """Read what the judgement needs: nothing of a download, the head of a page, all of it only where an anchor is looked for."""
-    readable = answer.media_type in {"text/html", "application/xhtml+xml", "image/svg+xml", ""}
-    if not readable and answer.status != 202:  # noqa: PLR2004 - a 202 with nothing in it is a wall
+    if need.types and answer.media_type not in need.types and answer.status != 202:  # noqa: PLR2004 - a 202 with nothing in it is a wall
         return answer
-    most, seconds = (_PAGE_BYTES, _PAGE_SECONDS) if anchors and readable else (_TITLE_BYTES, _TITLE_SECONDS)
     body = bytearray()
     whole = False
     try:
-        async with asyncio.timeout(seconds):
-            while len(body) < most:
+        async with asyncio.timeout(need.seconds):
+            while len(body) < need.most:
                 chunk = await response.content.readany()
                 if not chunk:
                     whole = True
@@ -174,23 +189,23 @@ async def _with_body(answer: Answer, response: aiohttp.ClientResponse, *, anchor
         pass  # a browser shows the half that came
     except TimeoutError:
         pass
-    return answer._replace(body=_decompress(bytes(body), answer.headers), whole=whole)
+    plain, sound = _decompress(bytes(body), answer.headers)
+    return answer._replace(body=plain, whole=whole and sound)
 
 
-def _decompress(body: bytes, headers: dict[str, str]) -> bytes:
-    """Undo a content encoding as far as it is sound; a body that was never encoded stays as it is."""
+def _decompress(body: bytes, headers: dict[str, str]) -> tuple[bytes, bool]:
+    """Undo a content encoding as far as it is sound, and say whether that is all; a body that was never encoded stays as it is."""
     encoding = headers.get("content-encoding", "").strip().lower()
-    forms = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}.get(encoding, ())
-    for form in forms:
+    for form in {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}.get(encoding, ()):
         unpacker = zlib.decompressobj(wbits=form)
-        parts = b""
+        parts = bytearray()
         try:
             for start in range(0, len(body), 1 << 14):
-                parts += unpacker.decompress(body[start : start + (1 << 14)], _PAGE_BYTES - len(parts))
-                if len(parts) >= _PAGE_BYTES:
+                parts += unpacker.decompress(body[start : start + (1 << 14)], _MOST_UNPACKED - len(parts))
+                if len(parts) >= _MOST_UNPACKED:
                     break
-        except (zlib.error, ValueError):
+        except zlib.error:
             pass
         if parts:
-            return parts
-    return body
+            return bytes(parts), unpacker.eof
+    return body, True

@@ -14,6 +14,7 @@ from links.address import Address
 from links.model import OK, Judgement, Verdict, broken
 
 PAGE_ENDINGS = (".html", ".htm")
+_LONGEST_NAME = 4096
 _PATH_SAFE = "!$&'()*+,;=:@/~[]"
 
 
@@ -43,7 +44,7 @@ class Folder:
             path, linked = waiting.pop()
             for entry in self._entries(path):
                 name = f"{path}{entry.name}"
-                if entry.is_symlink() and (reason := self._odd_link(entry, real_root, linked=linked)):
+                if entry.is_symlink() and (reason := _odd_link(entry, real_root, linked=linked)):
                     self.odd[name] = reason
                 elif entry.is_dir():
                     self.folders.add(name + "/")
@@ -82,17 +83,19 @@ class Folder:
         return Served(None, self._missing(name))
 
     def _missing(self, name: str) -> Judgement:
+        if len(name) > _LONGEST_NAME:
+            return broken("no such file")
         parts = name.rstrip("/").split("/")
-        for count in range(1, len(parts) + 1):
+        for count in range(1, len(parts) + 1 if self.odd else 0):
             if reason := self.odd.get("/".join(parts[:count])):
                 return broken(reason)
-        if name.rstrip("/") + "/" in self.folders or not name:
+        plain = name.rstrip("/")
+        other = self._by_lower_case.get(plain.lower())
+        if plain + "/" in self.folders or not name:
             return broken("the folder has no index.html")
-        if (other := self._by_lower_case.get(name.lower().rstrip("/"))) and other.rstrip("/") != name.rstrip("/"):
+        if other and other.rstrip("/") != plain:
             return broken(f"no such file; in this case it is written {other}")
-        if name.endswith("/") and name.rstrip("/") in self.files:
-            return broken("no such folder; without the slash it is a file")
-        if name.endswith("/") and name.rstrip("/") + ".html" in self.files:
+        if name != plain and (plain in self.files or plain + ".html" in self.files):
             return broken("no such folder; without the slash it is a page")
         return broken("no such file")
 
@@ -108,15 +111,17 @@ class Folder:
             self.odd[path.rstrip("/")] = f"the folder cannot be read: {error.strerror}"
             return []
 
-    def _odd_link(self, entry: os.DirEntry[str], real_root: str, *, linked: bool) -> str:
-        target = os.path.realpath(entry.path)
-        if target != real_root and not target.startswith(real_root.rstrip(os.sep) + os.sep):
-            return "a symbolic link out of the folder"
-        if not os.path.lexists(target):  # noqa: PTH118 - realpath gave a string
-            return "a symbolic link to nothing"
-        if entry.is_dir() and (linked or os.path.realpath(Path(entry.path).parent).startswith(target)):
-            return "a symbolic link that leads in circles"
-        return ""
+
+def _odd_link(entry: os.DirEntry[str], real_root: str, *, linked: bool) -> str:
+    """Say what is wrong with a symbolic link; one below another may never end."""
+    target = Path(os.path.realpath(entry.path))
+    if not target.is_relative_to(real_root):
+        return "a symbolic link out of the folder"
+    if not os.path.exists(entry.path):  # noqa: PTH110 - a loop is an error to pathlib and false here
+        return "a symbolic link to nothing"
+    if entry.is_dir() and (linked or Path(os.path.realpath(Path(entry.path).parent)).is_relative_to(target)):
+        return "a symbolic link that leads in circles"
+    return ""
 
 
 class Site:

@@ -4,8 +4,8 @@ It opens wide, narrows when a host refuses because of the crowd, and only widens
 """
 
 import asyncio
-from contextlib import asynccontextmanager
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 _START = 10
 _WIDEST = 20

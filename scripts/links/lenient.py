@@ -12,15 +12,17 @@ _STATUS = re.compile(rb"\s*HTTP/[0-9](?:\.[0-9]+)?[ \t]+([0-9]{3})(?![0-9])", re
 _MOST_HEAD = 1 << 20
 _MOST_BODY = 1 << 20
 _BODY_SECONDS = 3.0
+_CHUNK = re.compile(rb"\s*([0-9A-Fa-f]+)[^\n]*\n")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 
 
 class LenientAnswer(NamedTuple):
-    """Status, first value of each header under its name in lower case, and as much of the body as came."""
+    """Status, first value of each header under its name in lower case, as much of the body as came, and whether that is all."""
 
     status: int
     headers: dict[str, str]
     body: bytes
+    whole: bool
 
 
 class NotHttpError(ValueError):
@@ -71,13 +73,13 @@ async def _read(reader: asyncio.StreamReader) -> LenientAnswer:
             status, headers = _parse_head(data[: found.start()])
             data = data[found.end() :]
             if status >= 200 or status == 101:  # noqa: PLR2004 - below are interim answers, which a final one follows
-                return LenientAnswer(status, headers, await _read_body(reader, data, headers))
+                return LenientAnswer(status, headers, *await _read_body(reader, data, headers))
             continue
         more = await reader.read(1 << 16)
         if not more or len(data) > _MOST_HEAD:
             if not data:
                 raise ConnectionResetError("the connection was closed without an answer")
-            return LenientAnswer(*_parse_head(data), b"")
+            return LenientAnswer(*_parse_head(data), b"", whole=False)
         data += more
 
 
@@ -93,28 +95,32 @@ def _parse_head(data: bytes) -> tuple[int, dict[str, str]]:
     return int(status[1]), headers
 
 
-async def _read_body(reader: asyncio.StreamReader, data: bytes, headers: dict[str, str]) -> bytes:
+async def _read_body(reader: asyncio.StreamReader, data: bytes, headers: dict[str, str]) -> tuple[bytes, bool]:
     length = headers.get("content-length", "")
     wanted = min(int(length), _MOST_BODY) if length.isascii() and length.isdigit() else _MOST_BODY
     chunked = "chunked" in headers.get("transfer-encoding", "").lower()
+    closed = False
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             while len(data) < (_MOST_BODY if chunked else wanted) and not (chunked and data.endswith(b"0\r\n\r\n")):
                 more = await reader.read(1 << 16)
                 if not more:
+                    closed = True
                     break
                 data += more
     except (OSError, TimeoutError):
         pass  # what came is enough: a browser shows half a page too
-    return _unchunk(data) if chunked else data[:wanted]
+    if chunked:
+        return _unchunk(data)
+    return data[:wanted], closed if wanted == _MOST_BODY else len(data) >= wanted
 
 
-def _unchunk(data: bytes) -> bytes:
-    parts = []
-    while found := re.match(rb"\s*([0-9A-Fa-f]+)[^\n]*\n", data):
+def _unchunk(data: bytes) -> tuple[bytes, bool]:
+    parts: list[bytes] = []
+    while found := _CHUNK.match(data):
         size = int(found[1][:8], 16)
         if not size:
-            break
+            return b"".join(parts), True
         parts.append(data[found.end() : found.end() + size])
         data = data[found.end() + size :]
-    return b"".join(parts)
+    return b"".join(parts), False

@@ -105,17 +105,17 @@ class _Reader:
                 self._fetched(style_urls(value, sheet=False))
 
     def area(self, _node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """`<area>`: a link within a picture."""
+        """Read `<area>`: a link within a picture."""
         if "href" in attributes:
             self.links.append(attributes["href"] or "")
 
     def base_element(self, _node: LexborNode, attributes: Attributes, depth: int) -> None:
-        """`<base>`: the first with an address counts, for every link of the page."""
+        """Read `<base>`: the first with an address counts, for every link of the page."""
         if self.base is None and depth == 0 and "href" in attributes:
             self.base = attributes["href"] or ""
 
     def link(self, _node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """`<link>`: what its `rel` says; one without `rel` does nothing."""
+        """Read `<link>`: what its `rel` says; one without `rel` does nothing."""
         relations = set((attributes.get("rel") or "").lower().split())
         if not relations or relations <= _NOT_FETCHED:
             return
@@ -124,14 +124,14 @@ class _Reader:
             self.links += srcset_urls(attributes.get("imagesrcset") or "")
 
     def meta(self, _node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """`<meta http-equiv="refresh">`: where the page sends its reader."""
+        """Read `<meta http-equiv="refresh">`: where the page sends its reader."""
         if (attributes.get("http-equiv") or "").strip().lower() == "refresh" and (found := refresh_url(attributes.get("content") or "")):
             self.links.append(found[1])
             if self.refresh is None and found[0] == 0:
                 self.refresh = found[1]
 
     def script(self, node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """`<script>`: its file, unless its type makes it data."""
+        """Read `<script>`: its file, unless its type makes it data."""
         if not _SCRIPT_TYPES.fullmatch((attributes.get("type") or "").strip()):
             return
         self.scripts += 1
@@ -140,17 +140,17 @@ class _Reader:
             self._one(attributes.get("href", attributes.get("xlink:href")))
 
     def style(self, node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """`<style>`: what its rules fetch."""
+        """Read `<style>`: what its rules fetch."""
         if (attributes.get("type") or "text/css").strip().lower() == "text/css":
             self._fetched(style_urls(node.text()))
 
     def image(self, _node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """`<img>`: its source and every candidate."""
+        """Read `<img>`: its source and every candidate."""
         self._one(attributes.get("src"))
         self.links += srcset_urls(attributes.get("srcset") or "")
 
     def source(self, node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """`<source>`: candidates in a picture, a file in media, nothing elsewhere."""
+        """Read `<source>`: candidates in a picture, a file in media, nothing elsewhere."""
         parent = node.parent.tag if node.parent is not None else ""
         if parent == "picture":
             self.links += srcset_urls(attributes.get("srcset") or "")
@@ -158,18 +158,18 @@ class _Reader:
             self._one(attributes.get("src"))
 
     def video(self, _node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """`<video>`: its file and its poster."""
+        """Read `<video>`: its file and its poster."""
         self._one(attributes.get("src"))
         self._one(attributes.get("poster"))
 
     def input(self, _node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """`<input>`: a picture, where it is one."""
+        """Read `<input>`: a picture, where it is one."""
         self.content = True
         if (attributes.get("type") or "").lower() == "image":
             self._one(attributes.get("src"))
 
     def iframe(self, _node: LexborNode, attributes: Attributes, depth: int) -> None:
-        """`<iframe>`: its page, or the document written into it."""
+        """Read `<iframe>`: its page, or the document written into it."""
         if "srcdoc" not in attributes:
             self._one(attributes.get("src"))
         elif depth < _DEEPEST:
@@ -178,22 +178,22 @@ class _Reader:
                 self._walk_below(inner.root, depth)
 
     def template(self, node: LexborNode, attributes: Attributes, depth: int) -> None:
-        """`<template>`: inert, unless it declares a shadow root."""
+        """Read `<template>`: inert, unless it declares a shadow root."""
         if (attributes.get("shadowrootmode") or "").lower() in {"open", "closed"} and depth < _DEEPEST:
             self.content = True
             for content in node.template_fragments()[:1]:
                 self._walk_below(content, depth)
 
     def source_attribute(self, node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """An element with one attribute that names a file."""
+        """Read an element with one attribute that names a file."""
         self._one(attributes.get(_SOURCES[node.tag or ""]))
 
     def svg_reference(self, _node: LexborNode, attributes: Attributes, _depth: int) -> None:
-        """An SVG element that refers to another; the plain attribute wins over the old one."""
+        """Read an SVG element that refers to another; the plain attribute wins over the old one."""
         self._fetched([attributes.get("href", attributes.get("xlink:href")) or ""])
 
     def heading(self, _node: LexborNode, _attributes: Attributes, _depth: int) -> None:
-        """An element that a page has and an application's empty frame does not."""
+        """Note an element that a page has and an application's empty frame does not."""
         self.content = True
 
     def _one(self, url: str | None) -> None:

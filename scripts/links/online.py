@@ -11,14 +11,15 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from links.address import Address, parse
-from links.answers import judge_answer, judge_fragment
+from links.answers import judge_answer, judge_fragments
 from links.failures import Failure, Kind, unreachable
-from links.fetch import Answer, Client, open_client
+from links.fetch import ANCHORS, TITLE, Answer, Client, open_client
 from links.gate import Gate
 from links.guard import Guard
 from links.model import ConfigurationError, Judgement, Verdict, unchecked
 from links.options import Options
 from links.retry import LONGEST_WAIT, MOST_ATTEMPTS, is_crowded, tries, wait_before, wants_again
+from links.robots import Robots
 from links.rules import HostRule, Rules
 from links.state import State
 
@@ -50,20 +51,22 @@ def ask_all(addresses: Iterable[str], options: Options, rules: Rules) -> tuple[J
     judged: Judgements = {}
     pages: dict[str, _Page] = {}
     linked = defaultdict[str, set[str]](set)
+    names: dict[str, str] = {}
     for address in addresses:
         page, _, fragment = address.partition("#")
         linked[page].add(fragment)
+        names[address] = f"{page}#{fragment}" if fragment else page
     for text, fragments in linked.items():
-        address = parse(text)
-        rule = rules.rule_for(address)
+        place = parse(text)
+        rule = rules.rule_for(place)
         if rule is not None and rule.mode == "skip":
             judgement: Judgement | None = unchecked(f"left out by rule: {rule.reason}")
-        elif reason := guard.refusal(address):
+        elif reason := guard.refusal(place):
             judgement = unchecked(f"not asked: {reason}")
         else:
             judgement = state.known(text, fragments - {""})
         if judgement is None:
-            pages[text] = _Page(address, fragments, rule)
+            pages[text] = _Page(place, fragments, rule)
         else:
             judged.update(_spread(text, fragments, judgement))
     run = _Run(guard, options.max_time, state)
@@ -74,9 +77,9 @@ def ask_all(addresses: Iterable[str], options: Options, rules: Rules) -> tuple[J
     except OSError as error:
         raise ConfigurationError(f"{options.state} cannot be written: {error.strerror}") from error
     why = "interrupted before it was asked" if run.interrupted else "the run's time was up"
-    for text, page in pages.items():
-        judged.update(run.judged.get(text) or _spread(text, page.fragments, unreachable(why)))
-    return judged, run.interrupted
+    for text, waiting in pages.items():
+        judged.update(run.judged.get(text) or _spread(text, waiting.fragments, unreachable(why)))
+    return {address: judged[name] for address, name in names.items()}, run.interrupted
 
 
 def _spread(page: str, fragments: Iterable[str], judgement: Judgement) -> Judgements:
@@ -93,6 +96,7 @@ class _Run:
         self._seconds = seconds
         self._state = state
         self._gates: dict[tuple[str, int], Gate] = {}
+        self._robots = Robots()
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._deadline = 0.0
 
@@ -148,7 +152,9 @@ class _Run:
         slow = page.rule is not None and page.rule.mode == "slow"
         gate = self._gates.setdefault((page.address.host, page.address.port), Gate(1) if slow else Gate())
         client = client.patient(_SLOW_PATIENCE) if slow else client
-        anchors = bool(page.fragments - {""})
+        need = ANCHORS if page.fragments - {""} else TITLE
+        if not await self._robots.allow(client, page.address):
+            return unchecked("not asked: the host's robots.txt wants programs to stay away")
         tried = 0
         for _ in range(MOST_ATTEMPTS):
             async with self._places, gate.slot() as generation:
@@ -156,12 +162,12 @@ class _Run:
                     return unreachable(f"timeout, as for {gate.silent} other addresses of the host")
                 outcome: Answer | Judgement
                 try:
-                    outcome = await client.ask(page.address, anchors=anchors)
+                    outcome = await client.ask(page.address, need)
                     result: Answer | Kind = outcome
                     gate.answered += 1
                 except Failure as failure:
                     outcome, result = failure.judgement, failure.kind
-                    gate.silent += result == Kind.TIMEOUT
+                    gate.silent += result in {Kind.TIMEOUT, Kind.DRIP}
             if not tried:
                 gate.note(generation, crowded=is_crowded(result))
             if not (wants_again(result) if isinstance(result, Answer) else result != Kind.FINAL):
@@ -180,13 +186,11 @@ def _judge_page(text: str, page: _Page, result: Answer | Judgement) -> Judgement
     if isinstance(result, Judgement):
         return _spread(text, page.fragments, result)
     judgement = judge_answer(page.address, result)
+    fragments = page.fragments - {""}
     found = _spread(text, page.fragments & {""}, judgement)
-    for fragment in page.fragments - {""}:
-        if page.rule is not None and page.rule.mode == "no-anchors" and judgement.verdict in {Verdict.OK, Verdict.REDIRECTED}:
-            found[f"{text}#{fragment}"] = unchecked(f"its anchors are left out by rule: {page.rule.reason}")
-        else:
-            found[f"{text}#{fragment}"] = judge_fragment(judgement, result, fragment)
-    return found
+    if page.rule is not None and page.rule.mode == "no-anchors" and judgement.verdict in {Verdict.OK, Verdict.REDIRECTED}:
+        return found | _spread(text, fragments, unchecked(f"its anchors are left out by rule: {page.rule.reason}"))
+    return found | {f"{text}#{fragment}": anchor for fragment, anchor in judge_fragments(judgement, result, fragments).items()}
 
 
 def _show_progress(done: int, total: int, *, last: bool = False) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import html
 import zlib
+from contextlib import suppress
 from typing import NamedTuple
 
 from links.address import Address, BadAddressError, Base, OtherSchemeError, resolve
@@ -12,11 +13,15 @@ from links.lists import SEARCH_INDEXES, BadListError, is_sitemap, search_locatio
 from links.markup import read_page
 from links.model import Judgement, broken, unchecked
 from links.styles import style_urls
+from links.tame import is_tame
 
 READ_ENDINGS = (*PAGE_ENDINGS, ".svg", ".css", ".xml", ".xml.gz", *SEARCH_INDEXES)
 LARGEST = 256 << 20
 _WINDOW = 1 << 16
-_SEARCHED_WHOLE = 1 << 20
+_MOST_MISSES = 200
+_MOST_TRIES = 20
+_SEARCHED_WHOLE = 1 << 18
+_LONG_TAG = 1 << 10
 
 
 class Reading(NamedTuple):
@@ -67,14 +72,14 @@ def _problem(site: Site, file: str, judgement: Judgement) -> Reading:
 
 def _read_page(site: Site, file: str, data: bytes) -> Reading:
     text, encoding = decode_html(data)
+    if not is_tame(text):
+        return unreadable(site, file, "the file is nested too deep, or a tag of it is too long, to be parsed")
     page = read_page(text)
     own = site.address(file)
     base = Base(own, encoding)
     if page.base is not None:
-        try:
+        with suppress(BadAddressError, OtherSchemeError):  # a browser goes on as if the element were not there
             base = Base(resolve(page.base, own, base.encoding), encoding)
-        except (BadAddressError, OtherSchemeError):
-            pass  # a browser goes on as if the element were not there
     writer = _Writer(site, file, text, base)
     reading = writer.reading(page.links, [(f"{own.page}{part}", part) for part in page.parts])
     refresh = writer.address(page.refresh) if page.refresh is not None else None
@@ -106,6 +111,7 @@ class _Writer:
         self._place = 0
         self._line = 1
         self._counted = 0
+        self._misses = 0
 
     def reading(self, raws: list[str], parts: list[tuple[str, str]] | None = None) -> Reading:
         """Resolve what was found in the order of the text, then what it says of its own parts."""
@@ -125,24 +131,33 @@ class _Writer:
             address = raw.strip()
             self._judged[address] = unchecked(f"not a web link: {error}")
         else:
-            if not address.startswith(self._root) and address.startswith(self._origin) and _is_relative(raw):
-                if address.partition("#")[0].partition("?")[0] + "/" != self._root:
-                    self._judged[address] = broken(f"outside the site, whose root is {self._root}")
+            outside = not address.startswith(self._root) and address.startswith(self._origin)
+            if outside and _is_relative(raw) and address.partition("#")[0].partition("?")[0] + "/" != self._root:
+                self._judged[address] = broken(f"outside the site, whose root is {self._root}")
         return address
 
     def _line_of(self, raw: str) -> int:
         """Find the value behind the last one found; a value that is written in another way stays on that line."""
-        text, start = self._text, self._place
-        ends = {min(start + _WINDOW, len(text)), len(text) if len(text) < _SEARCHED_WHOLE else 0}
-        for end in sorted(ends - {0}):
-            for written in (f'"{raw}"', f"'{raw}'", f"={raw}", raw, html.escape(raw, quote=False)):
-                place = text.find(written, start, end)
-                if place >= 0:
-                    self._place = place + len(written) - 1
-                    self._line += text.count("\n", self._counted, place)
-                    self._counted = place
-                    return self._line
+        place = self._find(raw)
+        if place < 0 and self._misses < _MOST_MISSES:
+            self._misses += 1
+            place = self._find(html.escape(raw, quote=False))
+        if place >= 0:
+            self._place = place + len(raw)
+            self._line += self._text.count("\n", self._counted, place)
+            self._counted = place
         return self._line
+
+    def _find(self, written: str) -> int:
+        """Return where a value stands next, preferably within a tag: the text around may name the same address."""
+        text = self._text
+        end = max(len(text) if len(text) < _SEARCHED_WHOLE else 0, self._place + _WINDOW)
+        first = place = text.find(written, self._place, end)
+        for _ in range(_MOST_TRIES):
+            if place < 0 or text.rfind("<", max(0, place - _LONG_TAG), place) > text.rfind(">", max(0, place - _LONG_TAG), place):
+                break
+            place = text.find(written, place + 1, end)
+        return place if place >= 0 else first
 
 
 def _is_relative(raw: str) -> bool:

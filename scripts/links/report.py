@@ -3,10 +3,12 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 
 from links.model import Link, Verdict
 
 _SHOWN_PLACES = 5
+_SHOWN_BROKEN = 1000
 _SHOWN_HINTS = 20
 _SHOWN_UNCHECKED = 3
 _ORDER = (Verdict.BROKEN, Verdict.UNREACHABLE, Verdict.SUSPECT, Verdict.REDIRECTED, Verdict.BLOCKED)
@@ -26,21 +28,21 @@ def text_report(links: Sequence[Link]) -> str:
         found = [link for link in links if link.judgement.verdict == verdict]
         if not found:
             continue
-        shown = found if verdict == Verdict.BROKEN else found[:_SHOWN_HINTS]
+        shown = found[: _SHOWN_BROKEN if verdict == Verdict.BROKEN else _SHOWN_HINTS]
         parts.append(f"{verdict} ({len(found)}): {_MEANING[verdict]}")
         parts += [_text_entry(link) for link in shown]
         if len(found) > len(shown):
-            parts.append(f"  and {len(found) - len(shown)} more")
+            parts.append(f"  and {len(found) - len(shown)} more: --json names them all")
         parts.append("")
     reasons = Counter(link.judgement.reason for link in links if link.judgement.verdict == Verdict.UNCHECKED)
     if reasons:
         parts.append(f"{Verdict.UNCHECKED} ({reasons.total()}):")
         for reason, count in sorted(reasons.items()):
-            some = [link.url for link in links if link.judgement == (Verdict.UNCHECKED, reason)][:_SHOWN_UNCHECKED]
+            some = [link.url for link in islice((link for link in links if link.judgement == (Verdict.UNCHECKED, reason)), _SHOWN_UNCHECKED)]
             parts.append(f"  {count} {reason}: {', '.join(some)}" + (", …" if count > len(some) else ""))
         parts.append("")
     parts.append(summary(links))
-    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in "\n".join(parts))
+    return "\n".join(line if line.isprintable() else _printable(line) for line in "\n".join(parts).split("\n"))
 
 
 def json_report(links: Sequence[Link]) -> str:
@@ -93,6 +95,11 @@ def summary(links: Sequence[Link]) -> str:
     """Return one line with the number of links of each verdict."""
     counts = Counter(link.judgement.verdict for link in links)
     return f"{len(links)} addresses: " + (", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "none")
+
+
+def _printable(line: str) -> str:
+    """Keep what a page holds from steering the terminal."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
 
 
 def _text_entry(link: Link) -> str:

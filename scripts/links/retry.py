@@ -9,7 +9,7 @@ from links.fetch import Answer
 LONGEST_WAIT = 60.0
 MOST_ATTEMPTS = 9
 _AGAIN = {408, 425, 429}
-_TRIES = {"answer": 3, "crowd": 5, Kind.TIMEOUT: 2, Kind.RESET: 3, Kind.REFUSED: 2, Kind.NOT_HTTP: 2, Kind.FINAL: 1}
+_TRIES = {"answer": 3, "crowd": 5, Kind.TIMEOUT: 2, Kind.DRIP: 1, Kind.RESET: 3, Kind.REFUSED: 2, Kind.NOT_HTTP: 2, Kind.FINAL: 1}
 _WAITS = (0.4, 1.2, 3.0, 5.0)
 _CROWD_WAITS = (1.0, 2.0, 3.0, 5.0)
 

@@ -4,6 +4,7 @@ A `url()` in a comment or a string is none; nor is the name in `@namespace`, or 
 """
 
 import re
+import sys
 
 _TOKEN = re.compile(
     r"""
@@ -20,6 +21,7 @@ _BARE = re.compile(r"[ \t\n\r\f]*((?:[^\\\s\"'()\x00-\x08\x0b\x0e-\x1f\x7f]|\\[^
 _QUOTED = re.compile(r"[ \t\n\r\f]*(?=[\"'])")
 _BAD_REST = re.compile(r"(?:[^\\)]|\\.)*+\)?", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:([0-9A-Fa-f]{1,6})[ \t\n\r\f]?|(\n)|(.)|\Z)", re.DOTALL)
+_SURROGATES = range(0xD800, 0xE000)
 _BEFORE_IMPORTS = {"@charset", "@import", "@layer"}
 
 
@@ -48,6 +50,8 @@ class _Reader:
             elif kind == "string":
                 if place == len(text) or found["string"][-1] == found["string"][0] != found["string"]:
                     self._string(_unescape(found["string"]))
+                elif self._functions:
+                    self._functions[-1] = "one that a broken string has spoilt"
             elif kind == "at":
                 self._rule = found["at"].lower()
                 self._imports_allowed = self._imports_allowed and self._rule in _BEFORE_IMPORTS
@@ -98,7 +102,7 @@ def _unescape(text: str) -> str:
     def plain(found: re.Match[str]) -> str:
         if found[1]:
             code = int(found[1], 16)
-            return chr(code) if 0 < code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else "\ufffd"
+            return chr(code) if 0 < code <= sys.maxunicode and code not in _SURROGATES else "\ufffd"
         return found[3] or ""
 
     return _ESCAPE.sub(plain, text) if "\\" in text else text

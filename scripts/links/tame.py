@@ -8,8 +8,10 @@ _LONGEST_TAG = 1 << 18
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
 _LONG_TAG = re.compile(rf"<[A-Za-z][^<>]{{{_LONGEST_TAG},}}")
 # Elements that hold nothing, or that the next one of their kind closes.
-_FLAT = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr", "p", "li", "dt", "dd", "tr", "td", "th",
-         "thead", "tbody", "tfoot", "option", "optgroup", "colgroup", "rp", "rt", "html", "head", "body", "path", "use", "rect", "circle", "line", "g"}  # fmt: skip
+_FLAT = {
+    "a", "area", "base", "body", "br", "circle", "col", "colgroup", "dd", "dt", "embed", "g", "head", "hr", "html", "img", "input", "li", "line", "link",
+    "meta", "optgroup", "option", "p", "path", "rect", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "use", "wbr",
+}  # fmt: skip
 
 
 def is_tame(text: str) -> bool:

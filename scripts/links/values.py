@@ -12,7 +12,7 @@ _REFRESH_URL = re.compile(r"[ \t\n\f\r]*[;,]?[ \t\n\f\r]*(?:(url)[ \t\n\f\r]*=[ 
 
 def srcset_urls(value: str) -> list[str]:
     """Return the addresses of the candidates that a browser would choose from; a candidate with bad descriptors is none."""
-    urls = []
+    urls: list[str] = []
     place = 0
     while True:
         while place < len(value) and value[place] in _SPACE + ",":
@@ -41,9 +41,7 @@ def refresh_url(content: str) -> tuple[int, str] | None:
         return None
     target = _REFRESH_URL.match(rest)
     url = target[2] if target else ""
-    if target and target[1] and url[:1] in {"'", '"'}:
-        url = url[1:].partition(url[0])[0]
-    elif url[:1] in {"'", '"'}:
+    if url[:1] in {"'", '"'}:
         url = url[1:].partition(url[0])[0]
     return (min(int(found[1] or 0), 1 << 31), url.strip(_SPACE)) if url.strip(_SPACE) else None
 

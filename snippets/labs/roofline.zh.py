@@ -44,8 +44,8 @@ import sectors
 texts = {name: (whole[0] / f"{name}.{GPU}.json").read_text("utf-8") for name in NAMES}
 records = {name: json.loads(text) for name, text in texts.items()}
 for name, record in records.items():
-    driver, cuda = record["versions"]["driver"], record["versions"]["cuda"]
-    print(f"{name:<10} {record['gpu']}, driver {driver}, CUDA {cuda}, {record['recorded']}")
+    driver, compiler = record["versions"]["driver"], record["versions"]["nvrtc"]
+    print(f"{name:<10} {record['gpu']}, driver {driver}, NVRTC {compiler}, {record['recorded']}")
 
 # %%
 import matplotlib.pyplot as plt

@@ -28,11 +28,14 @@ TABLES = {
         "predicted_useful_percent": ("预测有用字节（%）", "Predicted useful bytes (%)"),
         "counted_useful_percent": ("实测有用字节（%）", "Counted useful bytes (%)"),
     },
-    "traffic": {
+    "requests": {
         "pattern": ("线程 i 读取", "Thread i reads"),
-        "counted_instructions": ("全部 warp 指令", "Warp instructions, all"),
         "predicted_requests": ("预测读请求", "Predicted load requests"),
         "counted_requests": ("实测读请求", "Counted load requests"),
+        "counted_instructions": ("实测 warp 指令，全部", "Counted warp instructions, all"),
+    },
+    "traffic": {
+        "pattern": ("线程 i 读取", "Thread i reads"),
         "predicted_sectors": ("预测 sector", "Predicted sectors"),
         "counted_sectors": ("实测 sector", "Counted sectors"),
         "predicted_dram_read_mb": ("预测 DRAM 读（MB）", "Predicted DRAM read (MB)"),

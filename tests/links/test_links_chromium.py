@@ -1,24 +1,12 @@
 """Chromium confirms the verdicts of the static cases: what it sees as a link, what it fetches, and whether it finds the anchor."""
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
 import static_cases
+from pages_host import serving_pages
 from playwright.sync_api import Browser, Page
-
-TYPES = {
-    ".html": "text/html",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".png": "image/png",
-    ".svg": "image/svg+xml",
-    ".webm": "video/webm",
-    ".pdf": "application/pdf",
-}
 
 # Every link of a document, of its shadow roots and of the documents written into it, as the browser resolves them.
 SEEN = """() => {
@@ -39,52 +27,13 @@ SEEN = """() => {
 }"""
 
 
-class Host(BaseHTTPRequestHandler):
-    """Serves a folder below the sub-path by the rules of GitHub Pages, written apart from the checker's own."""
-
-    folder = Path()
-
-    def do_GET(self) -> None:
-        """Answer with a file, a redirect that adds a slash, or 404."""
-        path = unquote(self.path.partition("?")[0]).replace("//", "/")
-        name = path.removeprefix(static_cases.ROOT) if path.startswith(static_cases.ROOT) else None
-        if path + "/" == static_cases.ROOT:
-            self.answer(301, b"", location=static_cases.ROOT)
-            return
-        for candidate in [] if name is None else [f"{name}index.html"] if name == "" or name.endswith("/") else [name, name + ".html"]:
-            if (self.folder / candidate).is_file() and not (candidate == name and name.endswith("/")):
-                self.answer(200, (self.folder / candidate).read_bytes(), TYPES.get(Path(candidate).suffix, "text/plain"))
-                return
-        if name and (self.folder / name / "index.html").is_file():
-            self.answer(301, b"", location=self.path.partition("?")[0] + "/")
-        else:
-            self.answer(404, b"<!doctype html><title>404</title>")
-
-    def answer(self, status: int, body: bytes, kind: str = "text/html", location: str = "") -> None:
-        """Send one response."""
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        if location:
-            self.send_header("Location", location)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the standard library's
-        """Say nothing."""
-
-
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve the cases on loopback and return their origin."""
     folder = tmp_path_factory.mktemp("published")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("SiteHost", (Host,), {"folder": folder}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}"
-    static_cases.write_site(folder, address)
-    yield address
-    server.shutdown()
-    server.server_close()
+    with serving_pages(folder) as origin:
+        static_cases.write_site(folder, origin)
+        yield origin
 
 
 def verdict(tab: Page, address: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import static_cases
-from conftest import Checker, Run
+from checking import Checker, Run
 
 ORIGIN = "https://docs.example.net"
 

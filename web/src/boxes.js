@@ -1,13 +1,13 @@
 // A box that scrolls sideways can be reached and moved with the keyboard, and says what it is.
 export function scrollBoxes() {
-  const boxes = document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset figure, .md-typeset pre > code, .lab-output");
   const update = () => {
-    for (const box of boxes) {
+    for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset figure, .md-typeset pre > code")) {
       const scrolls = box.scrollWidth > box.clientWidth + 1;
       if (scrolls) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
   };
-  update();
+  // Material wraps the tables when the page is ready, which is after this.
+  addEventListener("load", update);
   addEventListener("resize", update, { passive: true });
 }

@@ -4,7 +4,7 @@ import { onPaletteChange } from "./picture.js";
 import { Runtime } from "./runtime.js";
 
 const beside = (name) => new URL(FILES[name], import.meta.url).href; // FILES: set by scripts/run_build.py
-const runtime = new Runtime({ runner: beside("runner.htm"), python: beside("python.bin"), size: Number(FILES["python.bin size"]) });
+const runtime = new Runtime({ runner: beside("runner.htm"), python: beside("python.bin"), size: FILES.size });
 const blocks = new Map();
 const styled = new Promise((resolve) => {
   const link = document.createElement("link");

@@ -1,0 +1,47 @@
+// Material's stylesheets without what this site never shows: half of a first view's styles.
+// unused.json says what that is and why; a test looks for its classes in the built pages.
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import postcss from "postcss";
+import parser from "postcss-selector-parser";
+
+const folder = process.argv[2];
+const unused = Object.keys(JSON.parse(readFileSync(new URL("unused.json", import.meta.url)))).map((pattern) => new RegExp(pattern));
+const text = ["main", "palette"]
+  .map((name) => readdirSync(folder).find((file) => file.startsWith(`${name}.`) && file.endsWith(".css")))
+  .map((file) => readFileSync(join(folder, file), "utf8"))
+  .join("\n");
+const sheet = postcss.parse(text.replace(/\/\*#[^*]*\*\//g, ""));
+
+sheet.walkRules((rule) => {
+  if (rule.parent.name?.endsWith("keyframes")) return;
+  const kept = parser((selectors) => selectors.each((selector) => dropped(selector) && selector.remove())).processSync(rule.selector, { lossless: false });
+  if (kept) rule.selector = kept;
+  else rule.remove();
+});
+dropUnnamedProperties();
+sheet.walkAtRules((rule) => rule.nodes?.length === 0 && rule.remove());
+process.stdout.write(sheet.toString());
+
+// A selector is of no use if it asks for an unused class, for text from right to left, or for a colour that the site does not offer.
+function dropped(selector) {
+  let found = false;
+  selector.walk((node) => {
+    // What stands inside :not() is what a rule does without.
+    if (node.parent.parent?.type === "pseudo" && node.parent.parent.value === ":not") return;
+    if (node.type === "class") found ||= unused.some((pattern) => pattern.test(node.value));
+    if (node.type === "attribute") found ||= (node.attribute === "dir" && node.value === "rtl") || /^data-md-color-(primary|accent)$/.test(node.attribute);
+  });
+  return found;
+}
+
+// Icons and colours that only the dropped rules named; twice, since one may name another.
+function dropUnnamedProperties() {
+  for (let turn = 0; turn < 2; turn++) {
+    const named = new Set([...sheet.toString().matchAll(/var\((--[\w-]+)/g)].map((match) => match[1]));
+    sheet.walkDecls(/^--/, (declaration) => {
+      if (!named.has(declaration.prop) && declaration.value.startsWith("url(")) declaration.remove();
+    });
+    sheet.walkRules((rule) => rule.nodes.length === 0 && rule.remove());
+  }
+}
