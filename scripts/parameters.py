@@ -1,9 +1,9 @@
 """The parameters of a snippet that a page may offer as controls: plain literals at the top of the file, each with its bounds behind it.
 
-    STRIDE = 8  # 1..33: elements from one lane to the next
-    SCALE = 0.5  # 0..2 by 0.25: a range of other steps
-    ACCESS_BYTES = 4  # 2 | 4 | 8 | 16: a choice
-    SWIZZLE = False  # True and False need no bounds
+STRIDE = 8  # 1..33: elements from one lane to the next
+SCALE = 0.5  # 0..2 by 0.25: a range of other steps
+ACCESS_BYTES = 4  # 2 | 4 | 8 | 16: a choice
+SWIZZLE = False  # True and False need no bounds
 """
 
 import ast
@@ -40,9 +40,7 @@ def parameters(source: str) -> dict[str, Parameter]:
 
     Raises ValueError, with the line, when a declaration's value lies outside its own bounds.
     """
-    comments = {
-        token.start[0]: token.string for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT
-    }
+    comments = {token.start[0]: token.string for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT}
     found: dict[str, Parameter] = {}
     for node in ast.parse(source).body:
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper()):

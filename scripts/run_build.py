@@ -15,11 +15,10 @@ from pathlib import Path
 from project import ROOT
 
 WEB = ROOT / "web"
-RUN = WEB / "src" / "run"
 PYODIDE = WEB / "node_modules" / "pyodide"
 CACHE = ROOT / ".cache" / "runtime"
 COMPILER = ROOT / "scripts" / "compile_library.py"
-ADDED = RUN / "_warpwise.py"
+ADDED = ROOT / "scripts" / "_warpwise.py"
 Tool = Callable[..., bytes]
 
 

@@ -80,7 +80,7 @@ def open_link(page: Page, address: str) -> None:
     if page.url.startswith(address.partition("#")[0]):
         page.evaluate("for (const status of document.querySelectorAll('.run-status')) status.textContent = ''")
     page.goto(address)
-    page.locator('.run-status:not(:empty)').first.wait_for()
+    page.locator(".run-status:not(:empty)").first.wait_for()
 
 
 @contextmanager

@@ -1,8 +1,10 @@
 """Run in the page: what a reader does with a block, in Chromium."""
 
-import json
+import gzip
 import re
+import shutil
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -13,30 +15,35 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from project import ROOT, SNIPPETS, TEST_SITE_URL, published
 from running import PAGE, PLAIN, PLAIN_PAGE, STRIDE, block, ended, forget, link, open_link, output, pages_with_blocks, recorded, run, status
 from static_server import serving
+from test_browser import AXE, AXE_RUN, DESKTOP
 
-AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 READABILITY = ROOT / "web" / "node_modules" / "@mozilla" / "readability" / "Readability.js"
-DESKTOP: Any = {"width": 1400, "height": 900}
 LOADED = re.compile(r"/(python|editor|run|runner)\.[0-9a-f]{8}\.")
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def troubles() -> list[str]:
+    """What went wrong in the page; a test that provokes it clears it."""
+    return []
+
+
+@pytest.fixture
+def page(browser: Browser, troubles: list[str]) -> Iterator[Page]:
+    """A page whose console stays clean."""
+
+    def note(message: ConsoleMessage) -> None:
+        # That this browser is told to block service workers is no trouble of the site.
+        if message.type in {"error", "warning"} and "Service Worker" not in message.text:
+            troubles.append(message.text)
+
     context = browser.new_context(viewport=DESKTOP, service_workers="block")
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    page.troubles = []  # type: ignore[attr-defined]
-    page.on("console", lambda message: page.troubles.append(message.text) if trouble(message) else None)  # type: ignore[attr-defined]
-    page.on("pageerror", lambda error: page.troubles.append(str(error)))  # type: ignore[attr-defined]
+    page.on("console", note)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
     yield page
-    troubles = page.troubles  # type: ignore[attr-defined]
     context.close()
     assert not troubles
-
-
-def trouble(message: ConsoleMessage) -> bool:
-    """Tell whether the console's message is one of the site: that this browser is told to block service workers is not."""
-    return message.type in {"error", "warning"} and "Service Worker" not in message.text
 
 
 def test_every_block_prints_what_is_recorded(site: Path, address: str, page: Page) -> None:
@@ -72,8 +79,6 @@ def test_a_page_whose_reader_never_presses_loads_nothing_of_it(site: Path, addre
 
 
 def test_what_is_loaded_is_small(site: Path) -> None:
-    import gzip
-
     built = {path.name.partition(".")[0]: path for path in (site / "assets" / "built").iterdir() if path.suffix != ".css"}
     assert len(built["python"].read_bytes()) <= 6_300_000
     assert len(gzip.compress(built["editor"].read_bytes(), 9)) <= 150_000
@@ -110,14 +115,14 @@ def test_the_button_says_the_size_once_and_progress_counts_to_it(browser: Browse
     context.close()
 
 
-def test_a_failed_download_says_so_and_can_be_tried_again(page: Page, address: str) -> None:
+def test_a_failed_download_says_so_and_can_be_tried_again(page: Page, address: str, troubles: list[str]) -> None:
     page.route(re.compile(r"/python\."), lambda route: route.abort())
     page.goto(f"{address}en/{PLAIN_PAGE}")
     assert run(page, PLAIN) == "failed"
     assert "Not loaded" in status(page, PLAIN)
     page.unroute_all()
     assert run(page, PLAIN) == "done"
-    page.troubles.clear()  # type: ignore[attr-defined]  # the browser's own line about the failed download
+    troubles.clear()  # the browser's own line about the failed download
 
 
 def test_data_saving_asks_first(browser: Browser, address: str) -> None:
@@ -282,7 +287,12 @@ def here_text(page: Page) -> str:
 def test_controls_change_the_code_and_redraw(page: Page, address: str) -> None:
     page.goto(f"{address}en/{PAGE}")
     here = block(page)
-    assert [label.partition(":")[0] for label in here.locator(".run-controls label").all_inner_texts()] == ["STRIDE", "ACCESS_BYTES", "PADDING", "SWIZZLE"]
+    assert [label.partition(":")[0] for label in here.locator(".run-controls label").all_inner_texts()] == [
+        "STRIDE",
+        "ACCESS_BYTES",
+        "PADDING",
+        "SWIZZLE",
+    ]
     move(page, "STRIDE", "32")
     page.locator(".run-status:not(:empty)").wait_for()
     assert "STRIDE = 32  #" in (here.locator("pre code").first.text_content() or "")
@@ -430,8 +440,6 @@ def test_open_again_without_a_network(browser: Browser, site: Path) -> None:
 
 
 def test_a_new_version_comes_through_at_once_and_the_old_files_go(browser: Browser, site: Path, tmp_path: Path) -> None:
-    import shutil
-
     copy = tmp_path / "site"
     shutil.copytree(site, copy, ignore=shutil.ignore_patterns("en", "*.bin", "snippets"))
     context = browser.new_context()
@@ -462,21 +470,25 @@ def test_a_new_version_comes_through_at_once_and_the_old_files_go(browser: Brows
 def kept(page: Page) -> list[str]:
     """Give the addresses in the site's caches."""
     found: list[str] = page.evaluate(
-        """Promise.all((await_names => await_names)([caches.keys()])).then(([names]) => Promise.all(names.map((name) => caches.open(name).then((cache) => cache.keys()))))
-        .then((lists) => lists.flat().map(({ url }) => url))"""
+        """async () => {
+          const lists = [];
+          for (const name of await caches.keys()) lists.push(...(await (await caches.open(name)).keys()));
+          return lists.map(({ url }) => url);
+        }"""
     )
     return found
 
 
-def test_the_two_policies(site: Path, page: Page, address: str) -> None:
+def test_the_two_policies(site: Path, page: Page, address: str, troubles: list[str]) -> None:
     text = (site / PAGE / "index.html").read_text("utf-8")
-    of_page = json.loads(json.dumps(re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)))[0]
+    of_page = policies(text)[0]
     assert "wasm" not in of_page
     assert "blob:" not in of_page
-    runner = next((site / "assets" / "built").glob("runner.*")).read_text("utf-8")
-    of_runner = set(re.findall(r'http-equiv=(?:"|&quot;)Content-Security-Policy(?:"|&quot;) content=(?:"|&quot;)(.+?)(?:"|&quot;)>', runner.replace("&#x27;", "'").replace("&gt;", ">")))
-    assert len(of_runner) == 1
-    assert re.fullmatch(r"default-src 'none'; script-src 'sha256-[\w+/]{43}=' 'wasm-unsafe-eval'; worker-src blob:", of_runner.pop())
+    # The runner's page and the frame in it have one policy.
+    of_runner = policies(unescape(next((site / "assets" / "built").glob("runner.*")).read_text("utf-8")))
+    assert len(of_runner) == 2
+    assert of_runner[0] == of_runner[1]
+    assert re.fullmatch(r"default-src 'none'; script-src 'sha256-[\w+/]{43}=' 'wasm-unsafe-eval'; worker-src blob:", of_runner[0])
     page.goto(address + PLAIN_PAGE)
     assert run(page, PLAIN) == "done"
     # The frame in which it runs is of no origin, and the page cannot be reached from it.
@@ -486,15 +498,23 @@ def test_the_two_policies(site: Path, page: Page, address: str) -> None:
     assert page.locator("iframe").get_attribute("sandbox") is None
     assert next(frame for frame in frames if frame != inner).locator("iframe").get_attribute("sandbox") == "allow-scripts"
     for attempt in ("localStorage", "parent.document", "parent.parent.document", "document.cookie = 'a=1'", "indexedDB.open('x')"):
-        with pytest.raises(Exception, match="SecurityError|Blocked|denied"):
+        with pytest.raises(Exception, match=r"SecurityError|Blocked|denied"):
             inner.evaluate(f"(() => {{ {attempt} }})()")
     assert inner.evaluate(f"fetch('{address}').then(() => 'open', () => 'refused')") == "refused"
-    page.troubles.clear()  # type: ignore[attr-defined]  # the browser's own lines about what it refused
+    troubles.clear()  # the browser's own lines about what it refused
+
+
+def policies(html: str) -> list[str]:
+    """Give the policies that a page holds."""
+    found: list[str] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', html)
+    return found
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_accessible_with_the_editor_open(browser: Browser, address: str, scheme: Any) -> None:
-    context: BrowserContext = browser.new_context(viewport=DESKTOP, color_scheme=scheme, bypass_csp=True, reduced_motion="reduce", service_workers="block")
+    context: BrowserContext = browser.new_context(
+        viewport=DESKTOP, color_scheme=scheme, bypass_csp=True, reduced_motion="reduce", service_workers="block"
+    )
     page = context.new_page()
     page.goto(f"{address}en/{PAGE}" if scheme == "dark" else address + PAGE)
     assert run(page) == "done"
@@ -506,7 +526,7 @@ def test_accessible_with_the_editor_open(browser: Browser, address: str, scheme:
     page.keyboard.press("Control+Enter")
     page.locator("[data-state=failed]").wait_for()
     page.add_script_tag(path=AXE)
-    result = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})")
+    result = page.evaluate(AXE_RUN)
     found = [f"{rule['id']}: {node['target']} {node['failureSummary']}" for rule in result["violations"] for node in rule["nodes"]]
     assert not found, "\n".join(found[:8])
     context.close()

@@ -35,7 +35,8 @@ HARMS = {
     "a million prints": Harm("for i in range(1_000_000):\n    print(i)", ("done", "stopped"), ("0\n1\n2\n",)),
     "one long line": Harm('for _ in range(3000):\n    print("x" * 100_000, end="")', seen=("xxx", "10 万字符")),
     "requests": Harm(
-        TRY + """
+        TRY
+        + """
 request = js.XMLHttpRequest.new()
 attempt("xhr", lambda: (request.open("GET", OTHER + "xhr", False), request.send()))
 attempt("fetch", lambda: js.fetch(OTHER + "fetch"))
@@ -52,7 +53,8 @@ from pyodide.http import pyfetch
         ("xhr ->",),
     ),
     "code from text and from addresses": Harm(
-        TRY + """
+        TRY
+        + """
 from pyodide.code import run_js
 attempt("eval", lambda: run_js("1 + 1"))
 attempt("function", lambda: js.Function.new("return 1")())
@@ -64,25 +66,24 @@ attempt("import of a blob", lambda: js.importScripts(js.URL.createObjectURL(js.B
         unseen=("eval ->", "function ->", "import ->", "import of a blob ->"),
     ),
     "storage": Harm(
-        TRY + """
+        TRY
+        + """
 attempt("database", lambda: js.indexedDB.open("x"))
 attempt("cookies", lambda: js.document.cookie)
 attempt("local storage", lambda: js.localStorage)
 attempt("page", lambda: js.parent.document)
-async def asked(name, promise):
-    try:
-        print(name, "->", await promise)
-    except BaseException as error:
-        print(name, "refused:", type(error).__name__)
 attempt("channel", lambda: js.BroadcastChannel.new("warpwise").postMessage("from a snippet"))
+def opened(found):
+    js.postMessage(to_js({"stream": "out", "text": "OPEN"}, dict_converter=js.Object.fromEntries))
 for name, ask in (("caches", lambda: js.caches.keys()), ("files", lambda: js.navigator.storage.getDirectory())):
-    attempt(name, lambda: ask().then(lambda found: js.postMessage(to_js({"stream": "out", "text": name + " OPEN"}, dict_converter=js.Object.fromEntries))))
+    attempt(name, lambda: ask().then(opened))
 """,
         seen=("database refused: JsException SecurityError", "cookies refused", "local storage refused", "page refused"),
         unseen=("OPEN",),
     ),
     "forged messages": Harm(
-        TRY + """
+        TRY
+        + """
 def say(**words):
     js.postMessage(to_js(words, dict_converter=js.Object.fromEntries))
 say(stream="out", text="<img src=x onerror=document.title='harmed'>")
@@ -94,7 +95,8 @@ say(result='{"seconds": "<b>", "cut": 0, "failed": {"reason": "constructor", "na
         ("<img src=x onerror=document.title='harmed'>",),
     ),
     "a flood of messages": Harm(
-        TRY + """
+        TRY
+        + """
 while True:
     js.postMessage(to_js({"stream": "out", "text": "flood"}, dict_converter=js.Object.fromEntries))
 """,
@@ -108,7 +110,8 @@ while True:
         ("done", "failed", "stopped"),
     ),
     "a job that goes on after its result": Harm(
-        TRY + """
+        TRY
+        + """
 js.postMessage(to_js({"result": '{"seconds": 0, "cut": false, "svg": null, "failed": null}'}, dict_converter=js.Object.fromEntries))
 while True:
     pass

@@ -3,6 +3,7 @@
 What is loaded lies once at the root, for both languages; each file is named after its content.
 """
 
+import gzip
 import hashlib
 import io
 import json
@@ -75,9 +76,14 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
             except (OSError, ValueError) as error:
                 log.warning("%s: %s", page.file.src_uri, error)
                 return match[0]
-            size = (len((BUILT / manifest["python.bin"]).read_bytes()) + len((BUILT / manifest["editor.js"]).read_bytes()) // 3) / 1e6
-            given = f'data-run="{address("assets/built/" + manifest["run.js"])}" data-files="{address(_runnable(SNIPPETS / folder)[0])}" data-size="{size:.1f}"'
-            return f'<div class="language-python highlight"{attributes} {given} data-snippet="{folder}/{script}"'
+            given = {
+                "run": address(f"assets/built/{manifest['run.js']}"),
+                "files": address(_runnable(SNIPPETS / folder)[0]),
+                "python": manifest["python.bin"],
+                "size": f"{_loaded_bytes(manifest) / 1e6:.1f}",
+            }
+            added = " ".join(f'data-{key}="{value}"' for key, value in given.items())
+            return f'<div class="language-python highlight"{attributes} {added} data-snippet="{folder}/{script}"'
         if block is None or name not in block[1]:
             log.warning("%s offers %s, which %s declares with no bounds: see scripts/parameters.py", page.file.src_uri, name, block and block[0])
             return match[0]
@@ -106,6 +112,11 @@ def _manifest() -> dict[str, str]:
     except FileNotFoundError:
         raise ConfigurationError("the browser's part is not built: python3 scripts/dev.py build, or python scripts/web_build.py") from None
     return manifest
+
+
+def _loaded_bytes(manifest: dict[str, str]) -> int:
+    """Count what the first press brings: Python, packed as it is, and the editor as a host compresses it."""
+    return (BUILT / manifest["python.bin"]).stat().st_size + len(gzip.compress((BUILT / manifest["editor.js"]).read_bytes()))
 
 
 def _remove(files: Files, name: str) -> None:

@@ -1,7 +1,7 @@
 // One runnable block: its text, how it is shown, and its runs. The element's data-state says where it is:
 // idle, loading, running, done, failed or stopped.
 import { linkTo, linked } from "./link.js";
-import { keyOf, make } from "./offer.js";
+import { keyOf, loadedKey, make, recalled, remember } from "./offer.js";
 import { OutputView } from "./output.js";
 import { isAllowed, read, show, write } from "./parameters.js";
 import { StaticCode } from "./static.js";
@@ -88,7 +88,7 @@ export class Block {
     const job = { files: { ...this.files, [this.name]: text }, script: this.name, draw };
     const result = await runtime.run(this, job, (stream, piece) => this.output.take(stream, piece), LIMIT).finally(() => clearTimeout(patience));
     this.stopDisappears();
-    if (this.foreign && !result.stopped) runtime.release();
+    if ((this.foreign || result.failed?.reason === "memory") && !result.stopped) runtime.release();
     this.output.end(result.cut);
     if (result.stopped) {
       this.again = false;
@@ -143,7 +143,9 @@ export class Block {
     this.progress.removeAttribute("value");
     try {
       await runtime.load((count) => this.count(count), this.loading.signal);
+      this.loading.signal.throwIfAborted();
       for (const other of document.querySelectorAll("[data-action=run] small")) other.remove();
+      remember(loadedKey(this.element), runtime.python);
       this.loadEditor().catch(() => {}); // ready when the reader wants it
       return true;
     } catch (error) {
@@ -280,25 +282,25 @@ export class Block {
   // -- Keeping and sharing
 
   keep() {
-    try {
-      if (this.text === this.original) localStorage.removeItem(keyOf(this.element));
-      else if (this.text.length <= LONGEST_EDIT) localStorage.setItem(keyOf(this.element), JSON.stringify({ of: this.element.dataset.files.split("/").pop(), text: this.text }));
-    } catch {
-      // No storage here: the edit lasts as long as the page.
-    }
+    if (this.text.length > LONGEST_EDIT) return;
+    remember(keyOf(this.element), this.text === this.original ? null : JSON.stringify({ of: this.version, text: this.text }));
+  }
+
+  get version() {
+    return this.element.dataset.files.split("/").pop();
   }
 
   restore() {
     let kept;
     try {
-      kept = JSON.parse(localStorage.getItem(keyOf(this.element)));
+      kept = JSON.parse(recalled(keyOf(this.element)));
     } catch {
-      return;
+      return; // not what this page wrote
     }
     if (typeof kept?.text !== "string" || kept.text === this.original) return;
     this.text = kept.text;
     this.changed();
-    this.say(kept.of === this.element.dataset.files.split("/").pop() ? this.words.restored : this.words.outdated);
+    this.say(kept.of === this.version ? this.words.restored : this.words.outdated);
   }
 
   // Show what the address's fragment carries; nothing of it runs before the reader presses.

@@ -11,12 +11,39 @@ export function offerRuns() {
   addEventListener("hashchange", opened);
 }
 
-// An edit is kept under the site's path: two sites of one host do not mix, the two languages share.
-export const keyOf = (block) => `${new URL("../../", addressOf(block)).pathname} run ${block.dataset.snippet}`;
-
 const addressOf = (block) => new URL(block.dataset.run, location).href;
+const rootOf = (block) => new URL("../../", addressOf(block)).pathname;
 const isLinked = (block) => new URLSearchParams(location.hash.slice(1)).get("run") === block.dataset.snippet;
-const act = async (block, action, value) => (await import(addressOf(block))).act(block, action, value);
+
+// What is kept on this device stands under the site's path: two sites of one host do not mix, the two languages share.
+export const keyOf = (block) => `${rootOf(block)} run ${block.dataset.snippet}`;
+export const loadedKey = (block) => `${rootOf(block)} python`;
+
+export function recalled(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null; // no storage here, as in some private windows
+  }
+}
+
+export function remember(key, value) {
+  try {
+    if (value === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, value);
+  } catch {
+    // Then it lasts as long as the page.
+  }
+}
+
+async function act(block, action, value) {
+  try {
+    const { act: doIt } = await import(addressOf(block));
+    await doIt(block, action, value);
+  } catch (error) {
+    block.querySelector(".run-status").textContent = told(offered[language()].failed, error.message);
+  }
+}
 
 function offer(block) {
   const words = offered[language()];
@@ -25,7 +52,8 @@ function offer(block) {
   for (const action of ["run", "stop", "edit", "reset", "copy", "download", "share"]) {
     const button = make("button", { type: "button", class: "run-button", "data-action": action }, words[action]);
     button.hidden = action === "stop" || action === "reset";
-    if (action === "run") button.append(make("small", {}, told(words.size, block.dataset.size)));
+    if (action === "run" && !recalled(loadedKey(block))?.endsWith(block.dataset.python)) button.append(make("small", {}, told(words.size, block.dataset.size)));
+    if (action === "edit") button.setAttribute("aria-expanded", "false");
     bar.append(button);
   }
   bar.append(make("span", { class: "run-status", role: "status" }));
@@ -43,13 +71,7 @@ function offer(block) {
   list?.addEventListener("input", ({ target }) => {
     act(block, "move", { name: target.dataset.name, written: target.type === "checkbox" ? (target.checked ? "True" : "False") : target.value });
   });
-  let kept;
-  try {
-    kept = localStorage.getItem(keyOf(block));
-  } catch {
-    // no storage here: nothing is kept
-  }
-  if (kept && !isLinked(block)) act(block, "restore");
+  if (recalled(keyOf(block)) && !isLinked(block)) act(block, "restore");
 }
 
 // The list of parameters after the block, as controls; it goes where the hand is, between the code and its output.

@@ -16,6 +16,7 @@ export class OutputView {
     this.box.append(this.image, this.text, this.note);
     const next = element.nextElementSibling;
     this.recorded = next?.matches(".output, .language-text") && next.querySelector("pre") ? next : null;
+    addEventListener("resize", () => this.reachable(), { passive: true });
     this.recordedText = this.recorded?.querySelector("code").textContent;
   }
 
@@ -55,6 +56,14 @@ export class OutputView {
   end(wasCut) {
     this.flush();
     if (wasCut || this.length >= CUT) this.note.textContent = this.words.cut;
+    this.reachable();
+  }
+
+  // A box that scrolls can be reached with the keyboard.
+  reachable() {
+    const { box } = this;
+    if (box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
   }
 
   explain(sentence) {
@@ -69,6 +78,7 @@ export class OutputView {
       await showPicture(this.image, svg);
       this.image.alt = words;
       this.image.hidden = false;
+      this.reachable();
     } catch {
       this.image.hidden = true;
     }

@@ -19,10 +19,15 @@ const shared = { runtime, loadEditor: () => import(beside("editor.js")) };
 export async function act(element, action, value) {
   await styled;
   if (!blocks.has(element)) blocks.set(element, Block.of(element, shared));
-  const block = await blocks.get(element);
-  await block[action](value);
+  try {
+    const block = await blocks.get(element);
+    await block[action](value);
+  } catch (error) {
+    blocks.delete(element); // made anew at the next press
+    throw error;
+  }
 }
 
 onPaletteChange(async () => {
-  for (const block of blocks.values()) (await block).redraw();
+  for (const block of await Promise.all(blocks.values())) block.redraw();
 });

@@ -10,6 +10,7 @@ export class Runtime {
   ready = null; // a promise of the worker's being ready
   current = null; // what the run at the moment waits for
   turn = 0; // which worker it is, counted from the start
+  queue = Promise.resolve(); // the runs, one after the other
 
   // address: of the runner's page; python: of the packed runtime, of so many bytes compressed.
   constructor({ runner, python, size }) {
@@ -21,7 +22,13 @@ export class Runtime {
   }
 
   // Load and start everything; progress is called with the bytes that are here, then with null while Python starts.
-  async load(progress, signal) {
+  // Of several blocks that ask, the first one's progress and signal count.
+  load(progress, signal) {
+    this.pending ??= this.#load(progress, signal).finally(() => (this.pending = null));
+    return this.pending;
+  }
+
+  async #load(progress, signal) {
     const frame = this.#frame(signal);
     frame.catch(() => {}); // awaited below; a failed download comes first
     try {
@@ -47,7 +54,14 @@ export class Runtime {
   }
 
   // Run a job for a block: take(stream, text) gets the output. Gives the result, or {stopped: "reader" | "time" | "flood" | "broken"}.
-  async run(owner, job, take, limit) {
+  // Another block's run is stopped for it.
+  run(owner, job, take, limit) {
+    if (this.owner !== owner) this.stop();
+    this.queue = this.queue.catch(() => {}).then(() => this.#run(owner, job, take, limit));
+    return this.queue;
+  }
+
+  async #run(owner, job, take, limit) {
     if (this.owner && this.owner !== owner) this.#restart();
     this.owner = owner;
     await this.#readyOrAnew();
@@ -62,7 +76,7 @@ export class Runtime {
     if (this.current) this.#end("reader");
   }
 
-  // End the worker of a block whose code is not this site's: nothing of it goes on.
+  // End the worker after a run that may leave something behind: foreign code, or a full memory.
   release() {
     this.#restart();
     this.owner = null;

@@ -1,11 +1,12 @@
 // The site's service worker: pages that were read once open again without a network. It lies at the site's root and keeps to it.
 //
-// It cannot hold back an update: a page comes from the network whenever there is one, and what it then asks for by a name that holds
+// It cannot hold back an update: a page comes from the network whenever that answers, and what it then asks for by a name that holds
 // its content's hash is right by that name. The cache is a second choice for pages and the first for named content, nothing else.
 
 const CACHE = `warpwise ${self.registration.scope}`; // runtime.js uses it too
 const NAMED = /\.[0-9a-f]{8,}\.(min\.)?\w+$/; // bundle.0123abcd.min.js: the same name is the same bytes
 const PACKED = /\/python\.[0-9a-f]+\.bin$/; // the page keeps it itself, and shows its progress
+const PATIENCE = 4000; // ms that a network which does not answer is waited for, where there is something kept
 
 self.addEventListener("install", (event) => event.waitUntil(self.skipWaiting()));
 
@@ -15,7 +16,7 @@ self.addEventListener("fetch", (event) => {
   const { request } = event;
   const address = new URL(request.url);
   if (request.method !== "GET" || !request.url.startsWith(self.registration.scope) || request.headers.has("range") || PACKED.test(address.pathname)) return;
-  event.respondWith(NAMED.test(address.pathname) ? keptFirst(request) : networkFirst(request));
+  event.respondWith(NAMED.test(address.pathname) ? keptFirst(event) : networkFirst(event));
 });
 
 // A page tells what it has loaded before there was a service worker.
@@ -23,33 +24,31 @@ self.addEventListener("message", (event) => {
   if (Array.isArray(event.data?.keep)) event.waitUntil(keep(event.data.keep));
 });
 
-async function keptFirst(request) {
+async function keptFirst(event) {
+  const { request } = event;
   const cache = await caches.open(CACHE);
   const kept = await cache.match(request, { ignoreVary: true });
   if (kept) return kept;
   const response = await fetch(request);
-  await store(cache, request, response);
+  event.waitUntil(store(cache, request, response.clone()));
   return response;
 }
 
-async function networkFirst(request) {
+async function networkFirst(event) {
+  const { request } = event;
   const cache = await caches.open(CACHE);
-  try {
-    const response = await fetch(request);
-    await store(cache, request, response);
-    return response;
-  } catch (error) {
-    const kept = await cache.match(request, { ignoreVary: true, ignoreSearch: request.mode === "navigate" });
-    if (kept) return kept;
-    throw error;
-  }
+  const answer = fetch(request).then((response) => (event.waitUntil(store(cache, request, response.clone())), response));
+  const kept = await cache.match(request, { ignoreVary: true, ignoreSearch: request.mode === "navigate" });
+  if (!kept) return answer;
+  const patience = new Promise((resolve) => setTimeout(() => resolve(kept), PATIENCE));
+  return Promise.race([answer.catch(() => kept), patience]);
 }
 
 // Only whole answers of this site; a full disk is no reason to fail.
 async function store(cache, request, response) {
   if (response.status !== 200 || response.type !== "basic" || response.redirected) return;
   try {
-    await cache.put(request, response.clone());
+    await cache.put(request, response);
   } catch {
     // nothing is kept then
   }

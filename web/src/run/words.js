@@ -1,7 +1,7 @@
 // What the runnable blocks say, in both languages. `offered` is on every page with a block; `words` comes with the first press.
 
 export const offered = {
-  zh: { run: "运行", edit: "编辑", stop: "停止", reset: "还原", copy: "复制", download: "下载", share: "链接", group: "运行 #", output: "# 的输出", size: "首次载入 # MB" },
+  zh: { run: "运行", edit: "编辑", stop: "停止", reset: "还原", copy: "复制", download: "下载", share: "链接", group: "运行 #", output: "# 的输出", size: "首次载入 # MB", failed: "没有载入（#），请再按一次" },
   en: {
     run: "Run",
     edit: "Edit",
@@ -13,6 +13,7 @@ export const offered = {
     group: "Run #",
     output: "Output of #",
     size: "loads # MB once",
+    failed: "Not loaded (#). Press again",
   },
 };
 

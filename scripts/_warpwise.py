@@ -18,7 +18,6 @@ LONGEST_OUTPUT = 100_000  # characters of a run that reach the page
 LONGEST_HELD = 1000  # writes without the end of a line
 LONGEST_PICTURE = 1_000_000  # characters of an SVG
 AT_ONCE, PAUSE = 20, 0.05  # so many lines are sent as they come; then one message in so many seconds
-NETWORK_AND_PROCESSES = {"http", "multiprocessing", "socketserver", "urllib.request", "webbrowser"}
 
 Send = Callable[[str, str], None]  # which stream, and its text
 _builtins = dict(builtins.__dict__)
@@ -96,7 +95,7 @@ class NoInput(io.TextIOBase):
         """Refuse."""
         raise NoInputError(f"nobody can type here ({size})")
 
-    def readline(self, size: int | None = -1) -> NoReturn:  # type: ignore[override]  # narrower: it never returns
+    def readline(self, size: int | None = -1) -> NoReturn:
         """Refuse."""
         raise NoInputError(f"nobody can type here ({size})")
 
@@ -151,7 +150,7 @@ def _script(name: str, out: io.TextIOBase, err: Output) -> dict[str, Any] | None
         out.write(str(prompt))
         raise NoInputError("input() has nobody to ask")
 
-    def sleep(seconds: float) -> None:
+    def sleep(seconds: Any, /) -> None:
         flush()
         _sleep(seconds)
 
@@ -195,7 +194,7 @@ def _failure(error: BaseException, script: str, err: Output) -> dict[str, Any]:
         if frame.f_code.co_filename == script:
             line = number
     if not isinstance(error, NoInputError):
-        told = "".join(traceback.TracebackException(type(error), error, place, compact=True).format(colorize=False))
+        told = "".join(traceback.TracebackException(type(error), error, place, compact=True).format())
         err.write(told.replace(f'"{FOLDER}/', '"'))
         err.flush()
     reason, name = "error", None
