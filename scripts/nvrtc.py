@@ -20,7 +20,7 @@ SASS_LINE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][A-Z0
 
 
 class NoCompilerError(SystemExit):
-    """This machine has no NVRTC. A script that needs it ends with status 77, which record.py understands; the reason is printed."""
+    """No NVRTC on this machine. A script that needs it ends with status 77, which record.py understands; the reason is printed."""
 
     def __init__(self, reason: str) -> None:
         """Print the reason."""
