@@ -13,7 +13,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from html import unescape
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +30,9 @@ from links.address import parse, resolve  # noqa: E402
 
 LINKS_A_PAGE = 120
 LONGEST = 900
+_LYCHEE = ("--no-progress", "--include-fragments=full", "--index-files", "index.html")
+_LINKCHECKER = ("-o", "csv", "--no-status", "--no-warnings", "-r", "3")
+_LINKINATOR = ("--format", "json", "--check-fragments")
 
 
 class Outcome(NamedTuple):
@@ -40,7 +43,7 @@ class Outcome(NamedTuple):
     broken: set[str]
 
 
-Runner = Callable[[Path, str, bool], list[str | Path]]
+Programs = dict[str, Path]
 Reader = Callable[[str], Iterable[str]]
 
 
@@ -62,65 +65,43 @@ def main() -> None:
     measure_large(folder / "large", options.pages, given)
 
 
-def measure_static(folder: Path, given: dict[str, Path]) -> None:
+def measure_static(folder: Path, given: Programs) -> None:
     """Compare on the site of known verdicts, offline where a checker can, from a host of it where not."""
     site = folder / ROOT.strip("/")
     with serving_pages(site) as origin:
         write_site(site, origin)
         right = {link for links in expected(origin).values() for link, verdict in links.items() if verdict == "broken"}
         known = {link for links in expected(origin).values() for link in links}
-        (folder / "report.json").unlink(missing_ok=True)
         print(score("check_links", own(site, folder, "--site-url", origin + ROOT), right, known))
         if path := given.get("lychee"):
-            command = [path, "--no-progress", "--format", "json", "--offline", "--include-fragments=full", "--fallback-extensions", "html", "--index-files", "index.html",
-                       "--root-dir", folder, "--base-url", f"{origin}{ROOT}", "--remap", f"{origin}/ file://{folder}/", site]  # fmt: skip
+            places: list[str | Path] = ["--root-dir", folder, "--base-url", f"{origin}{ROOT}", "--remap", f"{origin}/ file://{folder}/"]
+            command: list[str | Path] = [path, *_LYCHEE, "--format", "json", "--offline", "--fallback-extensions", "html", *places, site]
             print(
                 score("lychee", run(command, lambda text: (link.replace(f"file://{folder}", origin) for link in lychee_broken(text))), right, known)
             )
-        pages = "\n".join(f'<a href="{name}">x</a>' for name in expected(origin) if name.endswith(".html"))
-        (site / "all.html").write_text(f"<!doctype html><title>all</title>{pages}")
+        # The others follow links, so the front page gets one to every case.
+        front = site / "index.html"
+        front.write_text(front.read_text() + "".join(f'<a href="{name}">x</a>' for name in expected(origin) if name.endswith(".html")))
         if path := given.get("linkchecker"):
-            print(
-                score(
-                    "LinkChecker",
-                    run([path, "-o", "csv", "--no-status", "--no-warnings", "-r", "2", f"{origin}{ROOT}all.html"], linkchecker_broken),
-                    right,
-                    known,
-                )
-            )
+            print(score("LinkChecker", run([path, *_LINKCHECKER, f"{origin}{ROOT}"], linkchecker_broken), right, known))
         if path := given.get("linkinator"):
-            command = [
-                path,
-                f"{origin}{ROOT}all.html",
-                "--recurse",
-                "--format",
-                "json",
-                "--check-fragments",
-                "--check-css",
-                "--skip",
-                "^https?://(?!127)",
-            ]
-            print(score("linkinator", run(command, linkinator_broken), right, known))
+            crawl: list[str | Path] = [path, f"{origin}{ROOT}", *_LINKINATOR, "--recurse", "--check-css", "--skip", "^https?://(?!127)"]
+            print(score("linkinator", run(crawl, linkinator_broken), right, known))
 
 
-def measure_server(folder: Path, given: dict[str, Path]) -> None:
+def measure_server(folder: Path, given: Programs) -> None:
     """Compare on the misbehaving endpoints; each checker gets a server of its own, as some endpoints change with each request."""
     folder.mkdir(parents=True, exist_ok=True)
     endpoints = make_endpoints()
     runners: dict[str, Callable[[str, str], Outcome]] = {
         "check_links": lambda place, _: own(folder / "site", folder, "--online", "--allow-private", place)
     }
-    if path := given.get("lychee"):
-        lychee = path
-        runners["lychee"] = lambda _, page: run([lychee, "--no-progress", "--format", "json", "--include-fragments=full", page], lychee_broken)
-    if path := given.get("linkchecker"):
-        linkchecker = path
-        runners["LinkChecker"] = lambda _, page: run(
-            [linkchecker, "-o", "csv", "--no-status", "--no-warnings", "--check-extern", "-r", "1", page], linkchecker_broken
-        )
-    if path := given.get("linkinator"):
-        linkinator = path
-        runners["linkinator"] = lambda _, page: run([linkinator, page, "--format", "json", "--check-fragments"], linkinator_broken)
+    if "lychee" in given:
+        runners["lychee"] = lambda _, page: run([given["lychee"], *_LYCHEE, "--format", "json", page], lychee_broken)
+    if "linkchecker" in given:
+        runners["LinkChecker"] = lambda _, page: run([given["linkchecker"], *_LINKCHECKER, "--check-extern", page], linkchecker_broken)
+    if "linkinator" in given:
+        runners["linkinator"] = lambda _, page: run([given["linkinator"], page, *_LINKINATOR], linkinator_broken)
     for name, runner in runners.items():
         with Server(endpoints) as server:
             base = f"http://{server.place}"
@@ -132,7 +113,7 @@ def measure_server(folder: Path, given: dict[str, Path]) -> None:
             print(score(name, runner(server.place, str(page)), {link for link, verdict in links.items() if verdict == "broken"}, set(links)))
 
 
-def measure_large(folder: Path, pages: int, given: dict[str, Path]) -> None:
+def measure_large(folder: Path, pages: int, given: Programs) -> None:
     """Compare the time for a large site, twice each, as other work may run on the machine."""
     if not folder.exists():
         write_large(folder, pages)
@@ -140,9 +121,7 @@ def measure_large(folder: Path, pages: int, given: dict[str, Path]) -> None:
         print(f"  check_links  {timing(own(folder, folder.parent))}; with --json as here")
         print(f"  check_links  {timing(run([sys.executable, HERE / 'check_links.py', folder], lambda _: ()))}; text alone")
         if path := given.get("lychee"):
-            print(
-                f"  lychee       {timing(run([path, '--no-progress', '--offline', '--include-fragments=full', '--index-files', 'index.html', folder], lambda _: ()))}"
-            )
+            print(f"  lychee       {timing(run([path, *_LYCHEE, '--offline', folder], lambda _: ()))}")
     print(f"  most memory of any process: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10} MiB")
 
 
@@ -152,17 +131,14 @@ def write_large(folder: Path, pages: int) -> None:
     for number in range(pages):
         place = folder / f"topic-{number // 50}" / f"page-{number}"
         place.mkdir(parents=True)
-        parts = [
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Page {number}</title><link rel="stylesheet" href="../../site.css"></head><body>'
-        ]
+        parts = [f'<!doctype html><meta charset="utf-8"><title>Page {number}</title><link rel="stylesheet" href="../../site.css">']
         parts += [f'<li><a href="../../topic-{topic}/page-{topic * 50}/">topic {topic}</a></li>\n' for topic in range(min(20, pages // 50 or 1))]
         for section in range(12):
             parts.append(f'<h2 id="s-{section}">Section {section}<a href="#s-{section}">¶</a></h2>\n<p>')
             for _ in range(7):
                 other = choose.randrange(pages)
-                parts.append(
-                    f'Some words on <code>banks</code>, see <a href="../../topic-{other // 50}/page-{other}/#s-{choose.randrange(12)}">page {other}</a>.\n'
-                )
+                target = f"../../topic-{other // 50}/page-{other}/#s-{choose.randrange(12)}"
+                parts.append(f'Some words on <code>banks</code>, see <a href="{target}">page {other}</a>.\n')
         parts += [f'<img src="../../picture-{picture}.png" alt="">' for picture in range(3)]
         (place / "index.html").write_text("".join(parts), encoding="utf-8")
     (folder / "site.css").write_text("body {}")
@@ -179,7 +155,7 @@ def own(site: Path, folder: Path, *arguments: str) -> Outcome:
     return outcome._replace(broken={unquote(link["url"]) for link in links if link["verdict"] == "broken"})
 
 
-def run(command: list[str | Path], read: Reader) -> Outcome:
+def run(command: Sequence[str | Path], read: Reader) -> Outcome:
     """Run one checker to its end, and read what it calls broken."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     began = time.monotonic()

@@ -19,6 +19,15 @@ ARCHITECTURES = re.compile(r"^// arch: ((?:sm_\d+a?)(?: sm_\d+a?)*)$", re.MULTIL
 SASS_LINE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][A-Z0-9_.]*)\s*(.*?);", re.MULTILINE)
 
 
+class NoCompilerError(SystemExit):
+    """No NVRTC on this machine. A script that needs it ends with status 77, which record.py understands; the reason is printed."""
+
+    def __init__(self, reason: str) -> None:
+        """Print the reason."""
+        print(reason, file=sys.stderr)
+        super().__init__(77)
+
+
 class CompileError(Exception):
     """The compiler refused a source; the message is its log."""
 
@@ -62,7 +71,7 @@ def architectures(source: str) -> list[str]:
 def compile_kernels(source: str, arch: str, *options: str) -> dict[str, Kernel]:
     """Compile CUDA C++ for an architecture such as "sm_90a" and give its kernels by name.
 
-    Raises CompileError with the compiler's log, and FileNotFoundError where this system has no NVRTC wheel.
+    Raises CompileError with the compiler's log, and NoCompilerError where this system has no NVRTC wheel.
     """
     return disassemble(compile_cubin(source, arch, *options))
 
@@ -110,7 +119,7 @@ def _toolkit() -> Path:
     for folder in map(Path, sys.path):
         if (folder / "nvidia" / "cu13").is_dir():
             return folder / "nvidia" / "cu13"
-    raise FileNotFoundError("NVRTC is not installed: python3 scripts/dev.py test installs it on Linux and Windows")
+    raise NoCompilerError("NVRTC is not installed: python3 scripts/dev.py test installs it on Linux and Windows")
 
 
 def _includes() -> list[str]:
@@ -125,7 +134,7 @@ def _nvrtc() -> ctypes.CDLL:
     pattern = "bin/**/nvrtc*130_0.dll" if sys.platform == "win32" else "lib/libnvrtc*.so.13*"
     files = sorted(path for path in _toolkit().glob(pattern) if ".alt." not in path.name)
     if not files:
-        raise FileNotFoundError(f"no NVRTC library in {_toolkit()}")
+        raise NoCompilerError(f"no NVRTC library in {_toolkit()}")
     libraries = {path.name: ctypes.CDLL(str(path)) for path in files}
     return next(library for name, library in libraries.items() if "builtins" not in name)
 

@@ -28,6 +28,11 @@ import tables
 from project import ROOT, digest, output_of, read_record, record_files, scripts_of, shown, snippet_folders, sources_of
 
 SLOWEST = 300  # seconds that one CPU script may take; a bench has no limit
+CANNOT = 77  # exit status of a script whose tools (a C++ compiler, say) this machine lacks: what is kept of it stays, unchecked
+
+
+class CannotRunError(Exception):
+    """A script needs something that this machine lacks; the message is the script's own."""
 
 
 def main() -> None:
@@ -142,7 +147,9 @@ def printed(folders: list[Path]) -> Iterator[tuple[Path, str]]:
     """Run the CPU scripts of these folders, two at a time, and give each output file with the text that belongs in it."""
     scripts = [script for folder in folders for script in scripts_of(folder, "model", "asm", "draw")]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield from zip(map(output_of, scripts), pool.map(run, scripts), strict=True)
+        for script, text in zip(scripts, pool.map(_run_if_possible, scripts), strict=True):
+            if text is not None:
+                yield output_of(script), text
 
 
 def tables_of(folders: list[Path]) -> Iterator[tuple[Path, str]]:
@@ -168,7 +175,8 @@ def _gathered() -> Iterable[tuple[Path, str]]:
 def run(script: Path, timeout: int | None = SLOWEST) -> str:
     """Run one script and give what it prints.
 
-    Raises SystemExit, with what the script wrote to standard error, when it fails or takes longer than the timeout in seconds.
+    Raises SystemExit, with what the script wrote to standard error, when it fails or takes longer than the timeout in seconds,
+    and CannotRunError when its exit status says that this machine lacks what it needs.
     """
     environment = os.environ | {"PYTHONPATH": str(ROOT / "scripts"), "PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     stderr = subprocess.PIPE if timeout else None
@@ -186,9 +194,21 @@ def run(script: Path, timeout: int | None = SLOWEST) -> str:
         )
     except subprocess.TimeoutExpired as error:
         raise SystemExit(f"{shown(script)} took more than {timeout} s") from error
+    if done.returncode == CANNOT:
+        raise CannotRunError((done.stderr or "").strip())
     if done.returncode:
         raise SystemExit(f"{shown(script)} failed:\n{done.stderr or ''}")
     return done.stdout
+
+
+def _run_if_possible(script: Path) -> str | None:
+    try:
+        return run(script)
+    except CannotRunError as reason:
+        if os.environ.get("CI"):
+            raise SystemExit(f"{shown(script)} was not run, and continuous integration skips nothing: {reason}") from reason
+        print(f"{shown(script)} was not run: {reason}", file=sys.stderr)
+        return None
 
 
 def load(script: Path) -> ModuleType:

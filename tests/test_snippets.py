@@ -19,7 +19,15 @@ KERNELS = [(path, arch) for path in sorted(SNIPPETS.glob("*/*.cu")) for arch in 
 needs_compiler = pytest.mark.skipif(sys.platform == "darwin", reason="NVIDIA publishes no CUDA compiler for macOS")
 
 
-@needs_compiler
+def test_a_script_whose_tools_are_missing_keeps_its_output_except_in_ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "needs_more.py").write_text("import sys\nprint('a C++ compiler is missing', file=sys.stderr)\nsys.exit(77)\n", "utf-8")
+    monkeypatch.delenv("CI", raising=False)
+    assert list(record.printed([tmp_path])) == []
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(SystemExit, match="C\\+\\+ compiler is missing"):
+        list(record.printed([tmp_path]))
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_outputs_and_tables_are_what_the_scripts_print(folder: Path) -> None:
     assert list(record.differences(record.printed([folder]))) + list(record.differences(record.tables_of([folder]))) == []

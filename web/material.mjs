@@ -11,7 +11,8 @@ const text = ["main", "palette"]
   .map((name) => readdirSync(folder).find((file) => file.startsWith(`${name}.`) && file.endsWith(".css")))
   .map((file) => readFileSync(join(folder, file), "utf8"))
   .join("\n");
-const sheet = postcss.parse(text.replace(/\/\*#[^*]*\*\//g, ""));
+// Tables have a class here, which keeps Material's script from wrapping them; its styles are for those without.
+const sheet = postcss.parse(text.replace(/\/\*#[^*]*\*\//g, "").replaceAll("table:not([class])", "table"));
 
 sheet.walkRules((rule) => {
   if (rule.parent.name?.endsWith("keyframes")) return;

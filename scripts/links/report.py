@@ -11,6 +11,7 @@ _SHOWN_PLACES = 5
 _SHOWN_BROKEN = 1000
 _SHOWN_HINTS = 20
 _SHOWN_UNCHECKED = 3
+_LONGEST_SHOWN = 100
 _ORDER = (Verdict.BROKEN, Verdict.UNREACHABLE, Verdict.SUSPECT, Verdict.REDIRECTED, Verdict.BLOCKED)
 _MEANING = {
     Verdict.BROKEN: "fails the run",
@@ -38,7 +39,7 @@ def text_report(links: Sequence[Link]) -> str:
     if reasons:
         parts.append(f"{Verdict.UNCHECKED} ({reasons.total()}):")
         for reason, count in sorted(reasons.items()):
-            some = [link.url for link in islice((link for link in links if link.judgement == (Verdict.UNCHECKED, reason)), _SHOWN_UNCHECKED)]
+            some = [_short(link.url) for link in islice((link for link in links if link.judgement == (Verdict.UNCHECKED, reason)), _SHOWN_UNCHECKED)]
             parts.append(f"  {count} {reason}: {', '.join(some)}" + (", …" if count > len(some) else ""))
         parts.append("")
     parts.append(summary(links))
@@ -95,6 +96,10 @@ def summary(links: Sequence[Link]) -> str:
     """Return one line with the number of links of each verdict."""
     counts = Counter(link.judgement.verdict for link in links)
     return f"{len(links)} addresses: " + (", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "none")
+
+
+def _short(url: str) -> str:
+    return url if len(url) <= _LONGEST_SHOWN else url[:_LONGEST_SHOWN] + "…"
 
 
 def _printable(line: str) -> str:

@@ -53,9 +53,11 @@ class Sources:
 
     def places(self, address: str, uses: list[tuple[str, int]]) -> tuple[Use, ...]:
         """Return where an address is written: in the Markdown, else in the built file, each place once."""
+        if not self._folders:
+            return tuple([Use(self._root + file, line) for file, line in sorted(set(uses))])
         places: set[Use] = set()
         for file, line in uses:
-            if self._folders and (lines := self._lines(file, address)):
+            if lines := self._lines(file, address):
                 places.update(lines)
             else:
                 places.add(Use(self._root + file, line))

@@ -9,8 +9,9 @@ _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
 _LONG_TAG = re.compile(rf"<[A-Za-z][^<>]{{{_LONGEST_TAG},}}")
 # Elements that hold nothing, or that the next one of their kind closes.
 _FLAT = {
-    "a", "area", "base", "body", "br", "circle", "col", "colgroup", "dd", "dt", "embed", "g", "head", "hr", "html", "img", "input", "li", "line", "link",
-    "meta", "optgroup", "option", "p", "path", "rect", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "use", "wbr",
+    "a", "area", "base", "body", "br", "circle", "col", "colgroup", "dd", "dt", "embed", "g", "head", "hr",
+    "html", "img", "input", "li", "line", "link", "meta", "optgroup", "option", "p", "path", "rect", "rp", "rt",
+    "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "use", "wbr",
 }  # fmt: skip
 
 

@@ -244,16 +244,16 @@ CASES = [
 # Files that are no pages, and what is to be found in each.
 SHEETS: dict[str, tuple[str, dict[str, str]]] = {
     "css/cases.css": (
-        '@charset "utf-8"; @import url("other.css"); @import "gone-1.css"; @font-face { src: url(fonts/f.woff2) format("woff2"), url("fonts/gone-2.woff?#iefix") }'
+        ('@charset "utf-8"; @import url("other.css"); @import "gone-1.css"; @font-face { src: url(fonts/f.woff2) format("woff2"), url("fonts/gone-2.woff?#iefix") }'
         "/* url(gone-3.png) */ a { background: url(/repo/img/a.png); mask: url(../img/icons.svg#icon); filter: url(#blur); b: url(../img/with,comma.png); c: url() }"
-        ".x { background: url(../img/icons.svg#gone-4); d: url(/img/a.png); e: url(data:image/gif;base64,R0lGODlhAQABAAAAACw=) }",
+        ".x { background: url(../img/icons.svg#gone-4); d: url(/img/a.png); e: url(data:image/gif;base64,R0lGODlhAQABAAAAACw=) }"),
         {"css/other.css": OK, "css/gone-1.css": BROKEN, "css/fonts/f.woff2": OK, "css/fonts/gone-2.woff?#iefix": BROKEN, "img/a.png": OK, "img/icons.svg#icon": OK,
          "img/with,comma.png": OK, "img/icons.svg#gone-4": BROKEN, "/img/a.png": BROKEN, "data:image/gif;base64,R0lGODlhAQABAAAAACw=": UNCHECKED},
     ),
     "sitemap.xml": (
-        '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:x="http://www.w3.org/1999/xhtml"><!-- <loc>ORIGIN/repo/no</loc> -->'
+        ('<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:x="http://www.w3.org/1999/xhtml"><!-- <loc>ORIGIN/repo/no</loc> -->'
         "<url><loc>ORIGIN/repo/</loc></url><url><loc> ORIGIN/repo/gone-1/ </loc></url><url><loc>ORIGIN/repo/page.html?a=1&amp;b=2</loc>"
-        '<x:link rel="alternate" hreflang="en" href="ORIGIN/repo/guide/"/><x:link rel="alternate" hreflang="de" href="ORIGIN/repo/gone-2/"/></url></urlset>',
+        '<x:link rel="alternate" hreflang="en" href="ORIGIN/repo/guide/"/><x:link rel="alternate" hreflang="de" href="ORIGIN/repo/gone-2/"/></url></urlset>'),
         {"": OK, "gone-1/": BROKEN, "page.html?a=1&b=2": OK, "guide/": OK, "gone-2/": BROKEN},
     ),
     "search/search_index.json": (

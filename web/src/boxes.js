@@ -1,13 +1,20 @@
-// A box that scrolls sideways can be reached and moved with the keyboard, and says what it is.
+// A box that scrolls sideways can be reached and moved with the keyboard.
+// Boxes are looked at when the reader comes near: asking for the size of all at once would lay out the whole page.
 export function scrollBoxes() {
-  const update = () => {
-    for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset figure, .md-typeset pre > code")) {
-      const scrolls = box.scrollWidth > box.clientWidth + 1;
-      if (scrolls) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
-    }
+  const update = (box) => {
+    if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
   };
-  // Material wraps the tables when the page is ready, which is after this.
-  addEventListener("load", update);
-  addEventListener("resize", update, { passive: true });
+  const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => update(target)));
+  const near = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (!isIntersecting) continue;
+        near.unobserve(target);
+        sizes.observe(target);
+      }
+    },
+    { rootMargin: "1000px" },
+  );
+  for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset figure, .md-typeset pre > code")) near.observe(box);
 }
