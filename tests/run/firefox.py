@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -45,7 +46,7 @@ class Firefox:
 
     def _do(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._number += 1
-        return self._loop.run_until_complete(asyncio.wait_for(self._ask(self._number, method, parameters), PATIENCE))
+        return asyncio.run_coroutine_threadsafe(self._ask(self._number, method, parameters), self._loop).result(PATIENCE)
 
     async def _ask(self, number: int, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
@@ -65,19 +66,24 @@ def running(path: str) -> Iterator[Firefox]:
     with tempfile.TemporaryDirectory() as profile:
         command = [path, "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0", "about:blank"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        # In a thread of its own: Playwright's loop may be running in this one.
         loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, daemon=True)
+        thread.start()
         try:
             assert process.stderr
             listening = next(filter(None, (re.search(r"listening on (ws://\S+)", line) for line in process.stderr)))
-            session = loop.run_until_complete(_session())
-            socket = loop.run_until_complete(session.ws_connect(f"{listening[1]}/session", max_msg_size=0))
+            session, socket = asyncio.run_coroutine_threadsafe(_connected(f"{listening[1]}/session"), loop).result(PATIENCE)
             yield Firefox(loop, socket)
-            loop.run_until_complete(session.close())
+            asyncio.run_coroutine_threadsafe(session.close(), loop).result(PATIENCE)
         finally:
             process.terminate()
             process.wait(20)
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
             loop.close()
 
 
-async def _session() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession()
+async def _connected(address: str) -> tuple[aiohttp.ClientSession, aiohttp.ClientWebSocketResponse]:
+    session = aiohttp.ClientSession()
+    return session, await session.ws_connect(address, max_msg_size=0)

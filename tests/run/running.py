@@ -8,12 +8,20 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from playwright.sync_api import Locator, Page
 
-from project import SNIPPETS
+from project import ROOT, SNIPPETS
 
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+# Off: Material's phone navigation labels a section's list with the words of its heading, twice in the drawer.
+AXE_RUN = """(where) => axe.run(where, {
+    runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], rules: {'landmark-unique': {enabled: false}}
+})"""
+PHONE: Any = {"width": 390, "height": 844}
+DESKTOP: Any = {"width": 1400, "height": 900}
 ENDED = "[data-state=done], [data-state=failed], [data-state=stopped]"
 BLOCK = re.compile(r'data-snippet="([\w-]+/\w+\.py)"')
 # The block with controls and a drawing, and one with neither.

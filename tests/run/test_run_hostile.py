@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import Browser, Page
-
 from running import PAGE, PLAIN, PLAIN_PAGE, STRIDE, block, ended, link, listening, open_link, output, recorded, run, status
 
 TRY = """

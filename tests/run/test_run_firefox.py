@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-import pytest
-
 import firefox
+import pytest
 from running import PLAIN, PLAIN_PAGE, link, listening, pages_with_blocks, recorded
 
 PRESS = """new Promise((resolve) => {
