@@ -1,5 +1,5 @@
 // A box that scrolls sideways can be reached and moved with the keyboard.
-// Boxes are looked at when the reader comes near: asking for the size of all at once would lay out the whole page.
+// Each is taken to scroll until the reader comes near: asking for the size of all at once would lay out the whole page.
 export function scrollBoxes() {
   const update = (box) => {
     if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
@@ -16,5 +16,8 @@ export function scrollBoxes() {
     },
     { rootMargin: "1000px" },
   );
-  for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset figure, .md-typeset pre > code")) near.observe(box);
+  for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset figure, .md-typeset pre > code")) {
+    box.tabIndex = 0;
+    near.observe(box);
+  }
 }
