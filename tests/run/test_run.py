@@ -357,8 +357,9 @@ def move(page: Page, name: str, value: str) -> None:
 
 
 def seen(page: Page, words: str) -> None:
-    """Wait until a block's output holds these words."""
+    """Wait until a block's output holds these words, and the picture belongs to them."""
     page.locator("output", has_text=words).wait_for()
+    assert ended(page) == "done"
 
 
 def test_a_link_carries_values_or_code_and_runs_nothing_by_itself(page: Page, address: str) -> None:
