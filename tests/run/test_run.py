@@ -431,6 +431,27 @@ def test_another_block_finds_nothing_of_what_ran_before(page: Page, address: str
     assert output(page, other) == "3.141592653589793 False False\n"
 
 
+def test_where_a_snapshot_fails_a_worker_starts_without_one(page: Page, address: str) -> None:
+    page.goto(address + PLAIN_PAGE)
+    assert run(page, PLAIN) == "done"
+    inner = next(frame for frame in page.frames if frame.parent_frame and frame.parent_frame.parent_frame)
+    inner.evaluate(
+        """() => {
+          const { postMessage } = Worker.prototype;
+          Worker.prototype.postMessage = function (message) {
+            globalThis.snapshots = [...(globalThis.snapshots ?? []), Boolean(message.snapshot)];
+            postMessage.call(this, message.snapshot ? { ...message, snapshot: message.snapshot.slice(0, 4096) } : message);
+          };
+        }"""
+    )
+    # Another block gets another worker.
+    other = "vectorized-access/bandwidth.py"
+    assert run(page, other) == "done"
+    assert output(page, other) == recorded(other)
+    starts = inner.evaluate("snapshots.slice(0, 3)")
+    assert starts == [True, True, False], "from the snapshot, once more from it, then without"
+
+
 def test_open_again_without_a_network(browser: Browser, site: Path) -> None:
     context = browser.new_context()
     page = context.new_page()
