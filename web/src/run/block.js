@@ -30,7 +30,7 @@ export class Block {
     this.text = this.original;
     this.static = new StaticCode(element, this.original);
     this.output = new OutputView(element, this.words);
-    this.notice = make("p", { class: "run-notice" }, this.words.fromLink); // above code that is not this site's
+    this.notice = make("p", { class: "run-notice" }, this.words.foreign); // above code that is not this site's
     this.static.pre.before(this.notice);
     this.status = element.querySelector(".run-status");
     this.progress = make("progress", { "aria-label": this.words.loading });
