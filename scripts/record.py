@@ -87,6 +87,9 @@ def problems_of(path: Path, bench: Path) -> Iterator[str]:
     if missing:
         yield f"{shown(path)} lacks {', '.join(sorted(missing))}: measure it again with python scripts/record.py {bench.parent.name} --gpu"
         return
+    counters = path.with_suffix(".csv")
+    if "csv" in record and (not counters.is_file() or digest(counters) != record["csv"]):
+        yield f"{shown(counters)} is not what was read with {path.name}: restore it from git, or measure both again with --gpu"
     changed = changed_sources(record, bench)
     if changed and "outdated" not in record and path.name.endswith(".h200.json"):
         yield (
@@ -139,6 +142,9 @@ def measure(folder: Path, *, only_stale: bool = False) -> int:
             "sources": {path.name: digest(path) for path in sources_of(bench)},
             "rows": printout["rows"],
         }  # fmt: skip
+        if "csv" in printout:  # the counters as they were read, of which the rows keep what the page shows
+            write(path.with_suffix(".csv"), printout["csv"])
+            record["csv"] = digest(path.with_suffix(".csv"))
         write(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return failed
 

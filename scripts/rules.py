@@ -78,7 +78,9 @@ def orphans() -> Iterator[str]:
                         yield f"{shown(path)} is shown on no page in docs/{language}: include it, or delete its script"
             elif path.suffix == ".cu" and path.name not in used:
                 yield f"{shown(path)} is compiled by no asm_ or bench_ script: use it, or delete it"
-            elif path.suffix not in {".cu", ".py", ".json"} and not path.is_dir():
+            elif path.suffix == ".csv" and not path.with_suffix(".json").is_file():
+                yield f"{shown(path)} holds the counters of no record: keep it beside {path.stem}.json, or delete it"
+            elif path.suffix not in {".cu", ".py", ".json", ".csv"} and not path.is_dir():
                 yield f"{shown(path)} is no file of the snippet protocol: see CONTRIBUTING.md"
 
 

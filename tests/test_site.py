@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import bench_site
+import pages
 import project
 from project import LANGUAGES, ROOT
 
@@ -177,10 +179,8 @@ def test_no_page_uses_a_class_whose_styles_were_left_out(site: Path) -> None:
         assert not reasons, f"class {name} is in use, but web/unused.json leaves its styles out: {reasons}"
 
 
-def test_a_question_page_is_light(site: Path) -> None:
-    for path in [site / "memory" / "bank-conflicts" / "index.html", site / "en" / "memory" / "bank-conflicts" / "index.html"]:
-        text = path.read_text("utf-8")
-        files = re.findall(r'(?:<link rel="(?:stylesheet|icon)" href|<script(?: type="module")? src|<img[^>]* src)="([^"]+)"', text)
-        assert len(files) >= 5
-        total = sum(len(gzip.compress((path.parent / name).resolve().read_bytes(), 9)) for name in files) + len(gzip.compress(path.read_bytes(), 9))
-        assert total <= 80 * 1024, f"{path.relative_to(site)}: {total / 1024:.1f} KiB compressed on first view"
+def test_question_pages_are_light(site: Path) -> None:
+    for language, prefix in (("zh", ""), ("en", "en/")):
+        for page in pages.questions(language):
+            size = bench_site.weight(site, prefix + page.path.removesuffix(".md"))
+            assert size <= bench_site.FIRST_VIEW, f"docs/{language}/{page.path}: {size / 1024:.1f} KiB compressed on first view"

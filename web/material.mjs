@@ -5,6 +5,7 @@ import { join } from "node:path";
 import postcss from "postcss";
 import parser from "postcss-selector-parser";
 
+const TABS = 8;
 const folder = process.argv[2];
 const unused = Object.keys(JSON.parse(readFileSync(new URL("unused.json", import.meta.url)))).map((pattern) => new RegExp(pattern));
 const text = ["main", "palette"]
@@ -16,7 +17,9 @@ const sheet = postcss.parse(text.replace(/\/\*#[^*]*\*\//g, "").replaceAll("tabl
 
 sheet.walkRules((rule) => {
   if (rule.parent.name?.endsWith("keyframes")) return;
-  const kept = parser((selectors) => selectors.each((selector) => dropped(selector) && selector.remove())).processSync(rule.selector, { lossless: false });
+  const kept = parser((selectors) => {
+    for (const selector of selectors.nodes.filter(dropped)) selector.remove();
+  }).processSync(rule.selector, { lossless: false });
   if (kept) rule.selector = kept;
   else rule.remove();
 });
@@ -24,14 +27,16 @@ dropUnnamedProperties();
 sheet.walkAtRules((rule) => rule.nodes?.length === 0 && rule.remove());
 process.stdout.write(sheet.toString());
 
-// A selector is of no use if it asks for an unused class, for text from right to left, or for a colour that the site does not offer.
+// A selector is of no use if it asks for an unused class, for text from right to left, for a table that sorts, for a colour that the site does not offer,
+// or for more tabs than a set here has.
 function dropped(selector) {
   let found = false;
   selector.walk((node) => {
     // What stands inside :not() is what a rule does without.
     if (node.parent.parent?.type === "pseudo" && node.parent.parent.value === ":not") return;
+    if (node.value === ":nth-child") found ||= Number(node.nodes[0]) > TABS;
     if (node.type === "class") found ||= unused.some((pattern) => pattern.test(node.value));
-    if (node.type === "attribute") found ||= (node.attribute === "dir" && node.value === "rtl") || /^data-md-color-(primary|accent)$/.test(node.attribute);
+    if (node.type === "attribute") found ||= (node.attribute === "dir" && node.value === "rtl") || (node.attribute === "role" && node.value === "columnheader") || /^data-md-color-(primary|accent)$/.test(node.attribute);
   });
   return found;
 }

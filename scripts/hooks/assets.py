@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+from jinja2 import Environment
 from mkdocs.config.config_options import ExtraScriptValue
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import ConfigurationError
+from mkdocs.structure.files import Files
 
 BUILT = Path(__file__).parent.parent.parent / "theme" / "assets" / "built"
 
@@ -26,3 +28,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if not config.repo_url:
         config.edit_uri = None
     return config
+
+
+def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:  # noqa: ARG001 - MkDocs's own signature
+    """Leave out the lines that template logic alone would leave blank: a page's first view is counted in bytes."""
+    env.trim_blocks = env.lstrip_blocks = True
+    return env

@@ -1,0 +1,6 @@
+"""Draw the SM of compute capability 8.9 as draw_sm_90.py draws its own."""
+
+from draw_sm_90 import figure
+
+if __name__ == "__main__":
+    print(figure("8.9"))
