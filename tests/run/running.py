@@ -58,6 +58,13 @@ def ended(page: Page, snippet: str = STRIDE, *, patience: int = 60) -> str:
     return block(page, snippet).get_attribute("data-state") or ""
 
 
+def reset(page: Page, snippet: str = STRIDE) -> None:
+    """Bring the original back."""
+    button = block(page, snippet).locator("[data-action=reset]")
+    button.click()
+    button.wait_for(state="hidden")
+
+
 def output(page: Page, snippet: str = STRIDE) -> str:
     """Give what a block's run printed."""
     return block(page, snippet).locator("output").text_content() or ""

@@ -28,6 +28,7 @@ from running import (
     output,
     pages_with_blocks,
     recorded,
+    reset,
     run,
     status,
 )
@@ -276,8 +277,8 @@ def test_editor(page: Page, address: str) -> None:
         page.locator(".run-plain").wait_for()
         assert here_text(page) == edited
     assert not [url for url in asked if re.search(r"/(python|editor)\.", url)]
-    block(page).locator("[data-action=reset]").click()
-    page.locator(".run-plain").wait_for(state="detached")
+    reset(page)
+    assert not page.locator(".run-plain").count()
     page.reload()
     page.wait_for_timeout(300)
     assert not page.locator(".run-plain").count()
@@ -345,8 +346,7 @@ def test_controls_change_the_code_and_redraw(page: Page, address: str) -> None:
     move(page, "STRIDE", "5")
     seen(page, "stride 5 x 16 B")
     assert "STRIDE = 5  #" in text_of(page)
-    here.locator("[data-action=reset]").click()
-    here.locator("[data-action=reset]").wait_for(state="hidden")
+    reset(page)
     assert [here.locator(f"[data-name={name}]").input_value() for name in ("STRIDE", "PADDING")] == ["8", "0"]
     assert not here.locator("[data-name=SWIZZLE]").is_checked()
 
@@ -423,12 +423,33 @@ def test_another_block_finds_nothing_of_what_ran_before(page: Page, address: str
     code = "import sys, math, builtins\nmath.pi = 3\nbuiltins.harm = 1\nsys.modules['html'] = None\nopen('/tmp/x', 'w').write('x')\n"
     open_link(page, link(address + PLAIN_PAGE, code, PLAIN))
     assert run(page, PLAIN) == "done"
-    block(page, PLAIN).locator("[data-action=reset]").click()
+    reset(page, PLAIN)
     probe = "import math, builtins, html, os\nprint(math.pi, hasattr(builtins, 'harm'), os.path.exists('/tmp/x'))\n"
     other = "vectorized-access/bandwidth.py"
     open_link(page, link(address + PLAIN_PAGE, probe, other))
     assert run(page, other) == "done"
     assert output(page, other) == "3.141592653589793 False False\n"
+
+
+def test_where_a_snapshot_fails_a_worker_starts_without_one(page: Page, address: str) -> None:
+    page.goto(address + PLAIN_PAGE)
+    assert run(page, PLAIN) == "done"
+    inner = next(frame for frame in page.frames if frame.parent_frame and frame.parent_frame.parent_frame)
+    inner.evaluate(
+        """() => {
+          const { postMessage } = Worker.prototype;
+          Worker.prototype.postMessage = function (message) {
+            globalThis.snapshots = [...(globalThis.snapshots ?? []), Boolean(message.snapshot)];
+            postMessage.call(this, message.snapshot ? { ...message, snapshot: message.snapshot.slice(0, 4096) } : message);
+          };
+        }"""
+    )
+    # Another block gets another worker.
+    other = "vectorized-access/bandwidth.py"
+    assert run(page, other) == "done"
+    assert output(page, other) == recorded(other)
+    starts = inner.evaluate("snapshots.slice(0, 3)")
+    assert starts == [True, True, False], "from the snapshot, once more from it, then without"
 
 
 def test_open_again_without_a_network(browser: Browser, site: Path) -> None:

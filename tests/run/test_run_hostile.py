@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import Browser, Page
-from running import PAGE, PLAIN, PLAIN_PAGE, STRIDE, block, ended, link, listening, open_link, output, recorded, run, status
+from running import PAGE, PLAIN, PLAIN_PAGE, STRIDE, block, ended, link, listening, open_link, output, recorded, reset, run, status
 
 TRY = """
 import js
@@ -174,7 +174,7 @@ def test_harm_is_contained(name: str, opened: Page, address: str, other: tuple[s
 
 
 def still_usable(page: Page, snippet: str) -> None:
-    block(page, snippet).locator("[data-action=reset]").click()
+    reset(page, snippet)
     assert run(page, snippet) == "done"
     assert output(page, snippet) == recorded(snippet)
 

@@ -1,7 +1,7 @@
 // One runnable block: its text, how it is shown, and its runs. The element's data-state says where it is:
 // idle, loading, running, done, failed or stopped.
 import { linkTo, linked } from "./link.js";
-import { keyOf, loadedKey, make, recalled, remember } from "./offer.js";
+import { isLinked, keyOf, loadedKey, make, recalled, remember } from "./offer.js";
 import { OutputView } from "./output.js";
 import { isAllowed, read, show, write } from "./parameters.js";
 import { StaticCode } from "./static.js";
@@ -30,6 +30,8 @@ export class Block {
     this.text = this.original;
     this.static = new StaticCode(element, this.original);
     this.output = new OutputView(element, this.words);
+    this.notice = make("p", { class: "run-notice" }, this.words.foreign); // above code that is not this site's
+    this.static.pre.before(this.notice);
     this.status = element.querySelector(".run-status");
     this.progress = make("progress", { "aria-label": this.words.loading });
     this.counted = make("span", { class: "run-counted", "aria-hidden": "true" });
@@ -223,6 +225,7 @@ export class Block {
     this.onlyValues = onlyValues;
     this.button("reset").hidden = this.text === this.original;
     if (this.text === this.original) this.foreign = false;
+    this.notice.hidden = !this.foreign;
   }
 
   // A control was moved.
@@ -275,7 +278,7 @@ export class Block {
     this.mark(null);
     this.state = "idle";
     this.say("");
-    if (location.hash.startsWith("#run=")) history.replaceState(null, "", location.pathname + location.search);
+    if (isLinked(this.element)) history.replaceState(null, "", location.pathname + location.search);
     this.button("run").focus();
   }
 
@@ -324,6 +327,7 @@ export class Block {
     this.output.reset();
     this.state = "idle";
     this.foreign = !this.onlyValues;
+    this.notice.hidden = !this.foreign;
     if (text !== this.original) this.say(this.foreign ? this.words.fromLink : this.words.numbersFromLink);
     this.element.scrollIntoView({ block: "start" });
   }

@@ -13,7 +13,7 @@ export function offerRuns() {
 
 const addressOf = (block) => new URL(block.dataset.run, location).href;
 const rootOf = (block) => new URL("../../", addressOf(block)).pathname;
-const isLinked = (block) => new URLSearchParams(location.hash.slice(1)).get("run") === block.dataset.snippet;
+export const isLinked = (block) => new URLSearchParams(location.hash.slice(1)).get("run") === block.dataset.snippet;
 
 // What is kept on this device stands under the site's path: two sites of one host do not mix, the two languages share.
 export const keyOf = (block) => `${rootOf(block)} run ${block.dataset.snippet}`;
