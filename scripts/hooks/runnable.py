@@ -89,14 +89,14 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
             return match[0]
         return f'<code class="parameter" data-parameter="{escape(json.dumps(block[1][name].described()))}">{name}</code>'
 
-    offered: set[Path] = set()
+    offered: set[str] = set()
 
     def offer(match: re.Match[str]) -> str:
         folder = SNIPPETS / Path(page.file.src_uri).stem
         bench = _bench_of(folder, match[1])
-        if not bench or bench in offered:
+        if not bench or match[1] in offered:
             return match[0]
-        offered.add(bench)
+        offered.add(match[1])
         archive = f"{folder.name}-{bench.stem.removeprefix('bench_')}.zip"
         before, after = WORDS[config.theme["language"]]
         link = f'<a href="{address(f"snippets/{folder.name}/{archive}")}" download>{archive}</a>'
