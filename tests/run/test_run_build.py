@@ -83,10 +83,13 @@ def test_an_archive_for_a_gpu_holds_all_that_its_bench_imports(site: Path, tmp_p
         assert not done.returncode, f"{archive.name}: {done.stderr}"
 
 
-def test_each_kernel_on_a_page_is_offered_with_its_bench(site: Path) -> None:
+def test_each_kernel_that_a_bench_measures_is_offered_with_it(site: Path) -> None:
     for path in site.glob("**/index.html"):
         text = path.read_text("utf-8")
-        for kernel in set(re.findall(r'language-cuda highlight"><span class="filename">(\w+\.cu)<', text)):
+        folder = SNIPPETS / path.parent.name
+        benches = project.scripts_of(folder, "bench") if folder.is_dir() else []
+        measured = {source.name for bench in benches for source in project.sources_of(bench)}
+        for kernel in measured & set(re.findall(r'language-cuda highlight"><span class="filename">(\w+\.cu)<', text)):
             shown = rf'<p class="kernel">.*?href="([^"]+\.zip)" download>.*?<code>{re.escape(kernel)}</code>.*?<code>python (bench_\w+\.py)</code>'
             found = re.search(shown, text)
             assert found, f"{path.relative_to(site)} shows {kernel} without a way to measure it"
