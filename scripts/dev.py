@@ -85,6 +85,7 @@ def test(words: list[str]) -> int:
     _browser_part(tests=True)
     chromium = _chromium()
     print(f"Chromium: {chromium}", flush=True)
+    _firefox()
     os.environ.setdefault("SITE_URL", TEST_SITE_URL)
     if _step("strict build", lambda: _run(PYTHON, "-m", "mkdocs", "build", "--strict", "--site-dir", ".cache/site")):
         return 1
@@ -169,6 +170,14 @@ def _chromium() -> str:
     if not found:
         raise SetupError("no Chromium for the tests: install Chromium or Chrome, or set WARPWISE_CHROMIUM to its path")
     return found
+
+
+def _firefox() -> None:
+    """Install the system's Firefox where continuous integration, which skips nothing, has none; elsewhere its tests are skipped."""
+    if os.environ.get("CI") and not any(map(shutil.which, ("firefox", "firefox-esr"))) and _is_root() and shutil.which("apt-get"):
+        print("No Firefox found: installing the system's package", flush=True)
+        if _run("apt-get", "update", "-qq") or _run("apt-get", "install", "-qq", "--yes", "firefox-esr"):
+            print("It could not be installed: the tests in Firefox are skipped", flush=True)
 
 
 def _playwrights_own() -> str | None:
