@@ -15,7 +15,6 @@ from html import escape
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.exceptions import ConfigurationError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
@@ -41,7 +40,7 @@ WORDS = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Publish each folder's files for the page's Python, the archives for a GPU, and the service worker: once, in the Chinese site."""
-    manifest = _manifest()
+    manifest = config.extra["built"]  # which assets.py read
     if config.theme["language"] != "zh":
         for entry in LOADED:
             _remove(files, f"assets/built/{manifest[entry]}")
@@ -59,7 +58,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - MkDocs's own signature
     """Add to each block and each parameter what the browser needs, and a line below each kernel that a bench measures."""
     root = "" if config.theme["language"] == "zh" else "../"
-    manifest = _manifest()
+    manifest = config.extra["built"]  # which assets.py read
 
     def address(name: str) -> str:
         return root + get_relative_url(name, page.url)
@@ -104,14 +103,6 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
         return f'{match[0]}\n<p class="kernel">{told} <code>python {bench.name}</code>{"。" if config.theme["language"] == "zh" else "."}{after}</p>'
 
     return KERNEL.sub(offer, BLOCK.sub(add, html))
-
-
-def _manifest() -> dict[str, str]:
-    try:
-        manifest: dict[str, str] = json.loads((BUILT / "manifest.json").read_text("utf-8"))
-    except FileNotFoundError:
-        raise ConfigurationError("the browser's part is not built: python3 scripts/dev.py build, or python scripts/web_build.py") from None
-    return manifest
 
 
 def _loaded_bytes(manifest: dict[str, str]) -> int:
