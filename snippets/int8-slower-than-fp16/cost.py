@@ -1,0 +1,109 @@
+"""Estimate a chain of convolutions in FP16 and in INT8, kernel by kernel: arithmetic or memory, whichever takes longer, and a start.
+
+INT8 halves what the matrix kernels take, and adds what stands between them. Where the second is more than the first, it loses.
+Rates and bandwidth are those of the H200's data sheet; what share of them kernels reach was read off bench_engines.py.
+"""
+
+from dataclasses import dataclass
+
+BATCH = 8  # 1..128: images
+CHANNELS = 128  # 16..512 by 16: of every convolution
+SIDE = 28  # 7..112 by 7: pixels along an edge
+DEPTH = 4  # 1..8: convolutions of 3 x 3, each with a Swish behind it
+TERA = 1e12
+RATE = {"FP32": 67 * TERA, "FP16": 989 * TERA, "INT8": 1979 * TERA}  # dense operations a second
+REACHED = {"FP32": 0.6, "FP16": 0.62, "INT8": 0.45}  # of it, by large convolutions
+BYTES = {"FP32": 4, "FP16": 2, "INT8": 1}
+BANDWIDTH, READ = 4.8 * TERA, 0.4  # bytes a second, and what share a kernel that only moves reaches
+START_US = 3.5  # that even the smallest kernel takes
+
+
+# --8<-- [start:model]
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel: what it computes in, its operations, and the bytes that it reads and writes."""
+
+    name: str
+    kind: str
+    operations: float
+    moved: float
+
+    @property
+    def microseconds(self) -> float:
+        """Give the longest of arithmetic, memory, and a start."""
+        arithmetic = self.operations / (RATE[self.kind] * REACHED[self.kind])
+        return max(START_US, 1e6 * arithmetic, 1e6 * self.moved / (BANDWIDTH * READ))
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Convolutions one after the other, all of one shape."""
+
+    batch: int
+    channels: int
+    side: int
+    depth: int
+
+    @property
+    def elements(self) -> int:
+        """Count the numbers of one activation."""
+        return self.batch * self.channels * self.side**2
+
+    def convolution(self, taken: str, given: str) -> Kernel:
+        """Give a 3 x 3 convolution that takes one type and gives another."""
+        weights = 9 * self.channels**2
+        moved = self.elements * (BYTES[taken] + BYTES[given]) + weights * BYTES[taken]
+        return Kernel("conv", taken, 2.0 * self.elements * 9 * self.channels, moved)
+
+    def pointwise(self, name: str, taken: str, given: str) -> Kernel:
+        """Give a kernel that reads every element and writes it, in another type or changed."""
+        return Kernel(name, "FP32", 0.0, self.elements * (BYTES[taken] + BYTES[given]))
+
+    def kernels(self, way: str) -> list[Kernel]:
+        """Give the kernels of the chain as it is built in one way."""
+        one = {
+            "FP16": [self.convolution("FP16", "FP16")],  # Swish is part of the convolution's kernel
+            "INT8": [self.convolution("INT8", "INT8")],  # so are Q and DQ
+            "INT8, Swish apart": [self.convolution("INT8", "FP16"), self.pointwise("swish+Q", "FP16", "INT8")],
+            "INT8, Q/DQ apart": [self.pointwise("Q", "FP16", "INT8"), self.convolution("INT8", "FP16"), self.pointwise("swish", "FP16", "FP16")],
+            "INT8 and FP32": [self.pointwise("Q", "FP32", "INT8"), self.convolution("INT8", "FP32"), self.pointwise("swish", "FP32", "FP32")],
+        }
+        first = [self.pointwise("Q", "FP32", "INT8")] if way == "INT8" else []
+        return first + one[way] * self.depth
+
+    def microseconds(self, way: str) -> float:
+        """Give a way's time."""
+        return sum(kernel.microseconds for kernel in self.kernels(way))
+
+
+def amdahl(share: float, overhead: float) -> float:
+    """Give INT8's time over FP16's: matrix kernels are `share` of FP16's time and halve, `overhead` comes on top."""
+    return 1 - share + share / 2 + overhead
+
+
+# --8<-- [end:model]
+
+
+WAYS = ("FP16", "INT8", "INT8, Swish apart", "INT8, Q/DQ apart", "INT8 and FP32")
+
+
+def main() -> None:
+    """Print each way's kernels and time, and where INT8 wins."""
+    chain = Chain(BATCH, CHANNELS, SIDE, DEPTH)
+    print(f"batch {BATCH}, {CHANNELS} channels, {SIDE} x {SIDE}, {DEPTH} convolutions\n")
+    print(f"{'built as':20}{'kernels':>8}{'conv, us':>10}{'others, us':>12}{'total, us':>11}{'to FP16':>9}")
+    for way in WAYS:
+        kernels = chain.kernels(way)
+        inside, total = sum(kernel.microseconds for kernel in kernels if kernel.name == "conv"), chain.microseconds(way)
+        print(f"{way:20}{len(kernels):>8}{inside:>10.1f}{total - inside:>12.1f}{total:>11.1f}{total / chain.microseconds('FP16'):>8.2f}x")
+    print("\nINT8 to FP16     channels 32      64     128     256")
+    for batch in (1, 8, 64):
+        chains = (Chain(batch, channels, SIDE, DEPTH) for channels in (32, 64, 128, 256))
+        print(f"batch {batch:>3}        " + "".join(f"{each.microseconds('INT8') / each.microseconds('FP16'):>7.2f}x" for each in chains))
+    print("\nshare of matrix kernels, overhead, INT8 to FP16")
+    for share, overhead in ((0.8, 0.1), (0.6, 0.3), (0.5, 0.3)):
+        print(f"{share:23.1f}{overhead:10.1f}{amdahl(share, overhead):14.2f}x")
+
+
+if __name__ == "__main__":
+    main()
