@@ -9,6 +9,7 @@ WARPWISE_TENSORRT says: a Python that can `import tensorrt` and `import numpy`. 
 
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 CANNOT = 77  # as in record.py: a tool is missing
+LONGEST = 90  # seconds that one job may take; the process with TensorRT ends after that
 VARIABLE = "WARPWISE_TENSORRT"
 LIMITS = {
     "zh": "TensorRT {tensorrt}，tactic 来源中关闭了 cuBLAS、cuBLASLt 与 cuDNN",
@@ -88,6 +90,9 @@ class Worker:
         try:
             self.process.stdin.write(json.dumps({"op": op} | arguments) + "\n")
             self.process.stdin.flush()
+            if not select.select([self.process.stdout], [], [], LONGEST)[0]:
+                self.process.kill()
+                raise TensorRTError(f"{op} took more than {LONGEST} s", [])
             line = self.process.stdout.readline()
         except BrokenPipeError:
             line = ""

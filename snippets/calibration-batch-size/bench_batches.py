@@ -26,6 +26,7 @@ KNOWN = (
     ("entropy", "forward", 1),
     *(("minmax", "forward", batch) for batch in (1, 8, 64)),
 )
+IMAGE = 0.0013  # one of 797
 DIGITS = 6  # significant ones, to which ranges are compared
 NETWORK_DIGITS = 4  # the model's activations are NumPy's
 INT8: dict[str, Any] = {"flags": ["int8", "fp16", "obey"], "pins": {"conv*": "int8"}, "level": 0}
@@ -45,6 +46,14 @@ TABLES = {
         "measured_accuracy": ("准确率", "Accuracy"),
         "measured_noise_db": ("信噪比（dB）", "Signal to noise (dB)"),
         "measured_calibration_s": ("校准用时（s）", "Calibration (s)"),
+    },
+    "orders": {
+        "arranged": ("顺序", "Order"),
+        "batch": ("batch", "Batch"),
+        "counted_relu1": ("`relu1`", "`relu1`"),
+        "counted_relu3": ("`relu3`", "`relu3`"),
+        "measured_accuracy": ("准确率", "Accuracy"),
+        "measured_noise_db": ("信噪比（dB）", "Signal to noise (dB)"),
     },
 }
 
@@ -78,6 +87,18 @@ def check(rows: dict[str, Row]) -> None:
             mine = [row for name, row in rows.items() if name.startswith(f"{part}_{calibrator}_")]
             ranges = {tuple(value for key, value in row.items() if key.startswith("counted_") and isinstance(value, float)) for row in mine}
             assert (len(ranges) > 1) == moves, f"{part}: {calibrator} gave {len(ranges)} sets of ranges in {len(mine)} rows"
+    entropy = [row for name, row in rows.items() if name.startswith("network_entropy2_")]
+    relu1, relu3 = ({row[f"counted_{name}"] for row in entropy} for name in ("relu1", "relu3"))
+    assert max(relu1) / min(relu1) > 1.1, f"network: relu1 moves between {min(relu1)} and {max(relu1)}"
+    assert max(relu3) > rows["network_minmax_given_1"]["counted_relu3"], f"network: relu3 at most {max(relu3)}"
+    one_batch = [rows["network_entropy2_given_512"], *(rows[f"network_entropy2_seed_{seed}_512"] for seed in range(SEEDS))]
+    assert len({row["counted_relu1"] for row in one_batch}) == 1, f"network: the order moves one batch: {one_batch}"
+    accuracies = [row["measured_accuracy"] for row in entropy]
+    assert max(accuracies) - min(accuracies) <= IMAGE, f"network: accuracies from {min(accuracies)} to {max(accuracies)}"
+    noises = [row["measured_noise_db"] for row in entropy]
+    assert max(noises) - min(noises) > 0.1, f"network: the same noise everywhere: {noises}"
+    late = rows["known_entropy2_forward_1"]["counted_late"] / rows["known_entropy2_forward_64"]["counted_late"]
+    assert 1.07 < late < 1.09, f"known: late is {late} times as wide in batches of one"
     one, all_ = (rows[f"network_entropy2_given_{batch}"]["measured_calibration_s"] for batch in (BATCHES[0], BATCHES[-1]))
     assert one > 5 * all_, f"network: {one} s in batches of one, {all_} s in one batch"
 
@@ -141,7 +162,8 @@ def network(worker: trt.Worker) -> Iterator[tuple[str, Row]]:
             ours = {name: float(np.abs(activations[name]).max()) for name in ranges}
         unlike = {name: [ranges[name], shortened(value, NETWORK_DIGITS)] for name, value in ours.items() if not close(ranges[name], value)}
         yield f"network_{calibrator}_{order}_{batch}".replace(" ", "_"), {
-            "accuracy_of": "digits", "calibrator": calibrator, "order": order, "batch": batch, "counted_batches": found["batches"],
+            "accuracy_of": "digits", "calibrator": calibrator, "order" if order == "given" else "arranged": order, "batch": batch,
+            "counted_batches": found["batches"],
             "measured_accuracy": digits.accuracy(scores, labels), "measured_noise_db": bench_seeds.noise(scores, exact),
             "measured_calibration_s": round(found["seconds"], 4), "counted_tensors": len(ranges), "counted_unlike_model": len(unlike),
             "unlike": unlike,

@@ -22,8 +22,9 @@ import gpu
 Row = dict[str, Any]
 
 SEEDS = 30
+IMAGE = 0.0013  # one of 797
 BATCHES = (1, 512)
-BINS = {"model": 2048, "onnxruntime": 512}
+BINS = {"model": 2048, "onnxruntime": 512, "onnxruntime_128": 128}  # 128 is ONNX Runtime's default
 TABLES = {
     "seeds": {
         "calibrator": ("校准器", "Calibrator"),
@@ -34,6 +35,11 @@ TABLES = {
         "measured_accuracy_most": ("最高", "Most"),
         "measured_noise_db": ("信噪比（dB）", "Signal to noise (dB)"),
     },
+    "difference": {
+        "calibrator": ("校准器", "Calibrator"),
+        "measured_difference": ("大 batch 减小 batch：准确率", "Large batch less small: accuracy"),
+        "measured_standard_error": ("标准误差", "Standard error"),
+    },
 }
 
 
@@ -43,9 +49,25 @@ def predict(inputs: Row) -> Row:  # noqa: ARG001 - an accuracy is not a number t
 
 
 def check(rows: dict[str, Row]) -> None:
-    """Assert that the rows are of thirty orders."""
+    """Assert that one batch knows no order, that single images know it hardly, and which batch is nearer to FP32."""
+    small, large = BATCHES
     for name, row in rows.items():
         assert row["orders"] == SEEDS, f"{name}: {row['orders']} orders"
+    for kind in BINS:
+        one_batch = rows[f"{kind}_{large}"]
+        assert one_batch["measured_accuracy_least"] == one_batch["measured_accuracy_most"], f"{kind}: the order matters in one batch: {one_batch}"
+    for kind in ("model", "onnxruntime"):
+        row = rows[f"{kind}_{small}"]
+        spread_ = row["measured_accuracy_most"] - row["measured_accuracy_least"]
+        assert spread_ <= IMAGE, f"{kind}: the order moves more than one image: {row}"
+        assert row["measured_noise_deviation_db"] > 0, f"{kind}: the order moves nothing: {row}"
+    assert rows[f"model_{large}"]["measured_noise_db"] > rows[f"model_{small}"]["measured_noise_db"], "model: the large batch is no better"
+    assert rows[f"onnxruntime_{large}"]["measured_noise_db"] < rows[f"onnxruntime_{small}"]["measured_noise_db"], (
+        "onnxruntime: the large batch is no worse"
+    )
+    default = rows[f"onnxruntime_128_{large}"]["measured_ranges"]
+    for name, largest in rows["minmax"]["measured_ranges"].items():
+        assert default[name][1] == largest[1], f"ONNX Runtime's 128 bins in one batch give {default[name]} for {name}, the largest value is {largest}"
 
 
 def main() -> None:
@@ -64,6 +86,7 @@ def main() -> None:
         rows[f"{kind}_difference"] = {"calibrator": kind, "orders": SEEDS} | difference(
             [large["accuracy"] - small["accuracy"] for large, small in pairs]
         )
+    rows["minmax"] = largest_values()
     for name, row in rows.items():
         gpu.say(f"{name} {row}")
     check(rows)
@@ -80,7 +103,7 @@ def one(job: tuple[str, int, int]) -> Row:
     weights = digits.weights("cnn")
     order = np.random.default_rng(seed).permutation(digits.CALIBRATION)
     activations = digits.cnn_activations(weights, digits.prepare(images[: digits.CALIBRATION][order]))
-    ranges = {name: RANGES[kind](activations[name], batch) for name in digits.CNN_TENSORS}
+    ranges = {name: RANGES[kind](activations[name], batch, BINS[kind]) for name in digits.CNN_TENSORS}
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     model = digits.cnn(weights, len(held), ranges=ranges)
@@ -98,7 +121,15 @@ def noise(scores: Any, exact: Any) -> float:
     return round(10 * math.log10(ratio), 2)
 
 
-def by_model(array: Any, batch: int) -> float:
+def largest_values() -> Row:
+    """Give what MinMax calibrates, whatever the order and the batch."""
+    (images, _), _ = digits.data()
+    activations = digits.cnn_activations(digits.weights("cnn"), digits.prepare(images[: digits.CALIBRATION]))
+    found = {name: spread([float(abs(activations[name]).max())]) for name in digits.CNN_TENSORS}
+    return {"calibrator": "minmax", "orders": SEEDS, "measured_ranges": found}
+
+
+def by_model(array: Any, batch: int, bins: int = BINS["model"]) -> float:
     """Give the model's threshold, its counting done by NumPy."""
     import numpy as np  # noqa: PLC0415 - as above
 
@@ -114,16 +145,16 @@ def by_model(array: Any, batch: int) -> float:
             self.counts = [left + int(right) for left, right in zip(self.counts, counted, strict=True)]
             self.counts[min(int(largest / self.range * len(self.counts)), len(self.counts) - 1)] -= 1
 
-    counted = Counted(BINS["model"])
+    counted = Counted(bins)
     for start in range(0, len(array), batch):
         counted.add(array[start : start + batch])
     return histogram.threshold(counted)
 
 
-def by_onnxruntime(array: Any, batch: int) -> float:
+def by_onnxruntime(array: Any, batch: int, bins: int) -> float:
     """Give the threshold of ONNX Runtime's entropy collector."""
     calibrate: Any = importlib.import_module("onnxruntime.quantization.calibrate")
-    collector = calibrate.HistogramCollector("entropy", True, BINS["onnxruntime"], 128, 99.99, "same")  # noqa: FBT003 - its own order
+    collector = calibrate.HistogramCollector("entropy", True, bins, 128, 99.99, "same")  # noqa: FBT003 - its own order
     with contextlib.redirect_stdout(io.StringIO()):
         for start in range(0, len(array), batch):
             collector.collect({"tensor": array[start : start + batch]})
@@ -131,7 +162,7 @@ def by_onnxruntime(array: Any, batch: int) -> float:
     return max(-float(low), float(high))
 
 
-RANGES = {"model": by_model, "onnxruntime": by_onnxruntime}
+RANGES = {"model": by_model, "onnxruntime": by_onnxruntime, "onnxruntime_128": by_onnxruntime}
 
 
 def summary(found: list[Row]) -> Row:

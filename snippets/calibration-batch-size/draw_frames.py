@@ -3,7 +3,7 @@
 import samples
 from histogram import Histogram
 
-DISTRIBUTION, BATCH, BINS = "growing", 8, 64  # so few bins that each can be seen
+DISTRIBUTION, BATCH, BINS = "growing", 8, 64  # what shows it best, in so few bins that each can be seen
 WIDTH, PANEL, HEIGHT, LEFT = 720, 128, 84, 12
 
 

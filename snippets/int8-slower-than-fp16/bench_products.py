@@ -11,12 +11,12 @@ import gpu
 
 Row = dict[str, Any]
 
-ROWS = (32, 128, 512, 2048, 8192)
-WIDTH = 4096
+SHAPES = ((32, 4096), (128, 4096), (512, 4096), (2048, 4096), (8192, 4096), (8192, 8192))  # rows, and columns of the square weights
 ROUNDS, INSIDE = 9, 10
 TABLES = {
     "products": {
         "m": ("行数 M", "Rows M"),
+        "width": ("N = K", "N = K"),
         "measured_fp16_us": ("FP16（µs）", "FP16 (µs)"),
         "measured_int8_us": ("INT8（µs）", "INT8 (µs)"),
         "measured_int8_unfused_us": ("INT8，Q/DQ 未融合（µs）", "INT8, Q/DQ unfused (µs)"),
@@ -36,6 +36,13 @@ def check(rows: dict[str, Row]) -> None:
     for name, row in rows.items():
         assert row["measured_int8_error"] < 0.05, f"{name}: INT8's product is off: {row}"
         assert row["measured_fp8_error"] < 0.1, f"{name}: FP8's product is off: {row}"
+        if row["width"] != 4096:
+            continue
+        half = row["measured_fp16_us"]
+        for key, low, high in (("int8", 0.8, 1.1), ("int8_unfused", 2.0, 2.6), ("fp8_unfused", 0.9, 1.11)):
+            assert low <= row[f"measured_{key}_us"] / half <= high, f"{name}: {key} over FP16 is {row[f'measured_{key}_us'] / half:.2f}"
+        assert 1.6 <= half / row["measured_fp8_us"] <= 1.9, f"{name}: FP8 is {half / row['measured_fp8_us']:.2f} times as fast"
+        assert "cutlass_80" in row["kernels"]["int8"], f"{name}: INT8's kernel is {row['kernels']['int8']}"
 
 
 def main() -> None:
@@ -43,19 +50,20 @@ def main() -> None:
     if gpu.launching():
         return
     rows = {}
-    for m in ROWS:
-        rows[f"m_{m}"] = measure(m)
-        gpu.say(f"m_{m} {rows[f'm_{m}']}")
+    for m, width in SHAPES:
+        name = f"m_{m}" if width == SHAPES[0][1] else f"m_{m}_{width}"
+        rows[name] = measure(m, width)
+        gpu.say(f"{name} {rows[name]}")
     check(rows)
     print(json.dumps({"rows": rows, "conditions": conditions()}))
 
 
-def measure(m: int) -> Row:
+def measure(m: int, width: int) -> Row:
     """Time the products of one size in turn, and compare their results with FP32's."""
     torch: Any = importlib.import_module("torch")
     random = torch.Generator("cuda").manual_seed(m)
-    a = torch.randn(m, WIDTH, generator=random, device="cuda").half()
-    b = torch.randn(WIDTH, WIDTH, generator=random, device="cuda").half()
+    a = torch.randn(m, width, generator=random, device="cuda").half()
+    b = torch.randn(width, width, generator=random, device="cuda").half()
     scale_a, scale_b = a.abs().max().float() / 127, b.abs().max().float() / 127
     a8, b8 = (a / scale_a).round().to(torch.int8), (b / scale_b).round().to(torch.int8).t().contiguous().t()
     eight, one = torch.float8_e4m3fn, torch.ones((), device="cuda")
@@ -74,7 +82,26 @@ def measure(m: int) -> Row:
     }
     errors = {f"measured_{name}_error": round(float((value - exact).norm() / exact.norm()), 5) for name, value in worth.items()}
     times = in_turn(functions)
-    return {"m": m, "width": WIDTH} | {f"measured_{name}_us": round(value, 3) for name, value in times.items()} | errors
+    return (
+        {"m": m, "width": width}
+        | {f"measured_{name}_us": round(value, 3) for name, value in times.items()}
+        | errors
+        | {"kernels": kernels(functions)}
+    )
+
+
+def kernels(functions: dict[str, Callable[[], Any]]) -> dict[str, str]:
+    """Give the name of the kernel that takes longest in each function."""
+    torch: Any = importlib.import_module("torch")
+    profiler: Any = importlib.import_module("torch.profiler")
+    found = {}
+    for name, function in functions.items():
+        with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as profile:
+            function()
+            torch.cuda.synchronize()
+        events = [event for event in profile.events() if event.device_time_total]
+        found[name] = str(max(events, key=lambda event: event.device_time_total).name)[:120] if events else ""
+    return found
 
 
 def in_turn(functions: dict[str, Callable[[], Any]]) -> dict[str, float]:

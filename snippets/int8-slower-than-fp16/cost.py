@@ -1,4 +1,4 @@
-"""Estimate a chain of convolutions in FP16 and in INT8, kernel by kernel: arithmetic or memory, whichever takes longer, and a start.
+"""Estimate a chain of convolutions in FP16 and in INT8, kernel by kernel: the longest of arithmetic, memory, and one sum from start to end.
 
 INT8 halves what the matrix kernels take, and adds what stands between them. Where the second is more than the first, it loses.
 Rates and bandwidth are those of the H200's data sheet; what share of them kernels reach was read off bench_engines.py.
@@ -15,24 +15,29 @@ RATE = {"FP32": 67 * TERA, "FP16": 989 * TERA, "INT8": 1979 * TERA}  # dense ope
 REACHED = {"FP32": 0.6, "FP16": 0.62, "INT8": 0.45}  # of it, by large convolutions
 BYTES = {"FP32": 4, "FP16": 2, "INT8": 1}
 BANDWIDTH, READ = 4.8 * TERA, 0.4  # bytes a second, and what share a kernel that only moves reaches
-START_US = 3.5  # that even the smallest kernel takes
+START_US = {"move": 3.5, "plain": 2.1, "FP16": 6.0, "INT8": 3.6}  # that even the smallest kernel takes; plain: without Tensor Cores
+TERM_NS = {"move": 0.0, "plain": 15.3, "FP16": 2.5, "INT8": 1.2}  # that each term of a sum adds, however few sums there are
+ALIGNED = 32  # channels to which INT8 pads
 
 
 # --8<-- [start:model]
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel: what it computes in, its operations, and the bytes that it reads and writes."""
+    """One kernel: what it computes in and how, its operations, the bytes that it reads and writes, and the terms of one sum."""
 
     name: str
     kind: str
+    units: str
     operations: float
     moved: float
+    terms: int = 0
 
     @property
     def microseconds(self) -> float:
-        """Give the longest of arithmetic, memory, and a start."""
+        """Give the longest of arithmetic, memory, and one sum with a start."""
         arithmetic = self.operations / (RATE[self.kind] * REACHED[self.kind])
-        return max(START_US, 1e6 * arithmetic, 1e6 * self.moved / (BANDWIDTH * READ))
+        one_sum = START_US[self.units] + TERM_NS[self.units] * self.terms / 1000
+        return max(one_sum, 1e6 * arithmetic, 1e6 * self.moved / (BANDWIDTH * READ))
 
 
 @dataclass(frozen=True)
@@ -50,26 +55,33 @@ class Chain:
         return self.batch * self.channels * self.side**2
 
     def convolution(self, taken: str, given: str) -> Kernel:
-        """Give a 3 x 3 convolution that takes one type and gives another."""
-        weights = 9 * self.channels**2
-        moved = self.elements * (BYTES[taken] + BYTES[given]) + weights * BYTES[taken]
-        return Kernel("conv", taken, 2.0 * self.elements * 9 * self.channels, moved)
+        """Give a 3 x 3 convolution that takes one type and gives another; FP32 goes without Tensor Cores."""
+        inputs = -(-self.channels // ALIGNED) * ALIGNED if taken == "INT8" else self.channels
+        moved = self.elements * (BYTES[taken] + BYTES[given]) + 9 * self.channels**2 * BYTES[taken]
+        return Kernel("conv", taken, "plain" if taken == "FP32" else taken, 2.0 * self.elements * 9 * inputs, moved, 9 * inputs)
 
     def pointwise(self, name: str, taken: str, given: str) -> Kernel:
         """Give a kernel that reads every element and writes it, in another type or changed."""
-        return Kernel(name, "FP32", 0.0, self.elements * (BYTES[taken] + BYTES[given]))
+        return Kernel(name, "FP32", "move", 0.0, self.elements * (BYTES[taken] + BYTES[given]))
 
     def kernels(self, way: str) -> list[Kernel]:
         """Give the kernels of the chain as it is built in one way."""
-        one = {
-            "FP16": [self.convolution("FP16", "FP16")],  # Swish is part of the convolution's kernel
-            "INT8": [self.convolution("INT8", "INT8")],  # so are Q and DQ
+        plain = [self.convolution("FP32", "FP32")] * self.depth
+        half = [
+            self.pointwise("reformat", "FP32", "FP16"),
+            *[self.convolution("FP16", "FP16")] * self.depth,
+            self.pointwise("reformat", "FP16", "FP32"),
+        ]
+        apart = {
+            "INT8": [self.convolution("INT8", "INT8")],  # Swish, Q and DQ are part of the convolution's kernel
             "INT8, Swish apart": [self.convolution("INT8", "FP16"), self.pointwise("swish+Q", "FP16", "INT8")],
             "INT8, Q/DQ apart": [self.pointwise("Q", "FP16", "INT8"), self.convolution("INT8", "FP16"), self.pointwise("swish", "FP16", "FP16")],
             "INT8 and FP32": [self.pointwise("Q", "FP32", "INT8"), self.convolution("INT8", "FP32"), self.pointwise("swish", "FP32", "FP32")],
         }
-        first = [self.pointwise("Q", "FP32", "INT8")] if way == "INT8" else []
-        return first + one[way] * self.depth
+        if way == "FP16":  # is allowed, not demanded: the faster of both
+            return min(plain, half, key=lambda kernels: sum(kernel.microseconds for kernel in kernels))
+        first = [self.pointwise("Q", "FP32", "INT8")] if way in {"INT8", "INT8, Swish apart"} else []
+        return first + apart[way] * self.depth
 
     def microseconds(self, way: str) -> float:
         """Give a way's time."""
@@ -96,9 +108,9 @@ def main() -> None:
         kernels = chain.kernels(way)
         inside, total = sum(kernel.microseconds for kernel in kernels if kernel.name == "conv"), chain.microseconds(way)
         print(f"{way:20}{len(kernels):>8}{inside:>10.1f}{total - inside:>12.1f}{total:>11.1f}{total / chain.microseconds('FP16'):>8.2f}x")
-    print("\nINT8 to FP16     channels 32      64     128     256")
+    print("\nINT8 to FP16     channels 16      32      64     128     256")
     for batch in (1, 8, 64):
-        chains = (Chain(batch, channels, SIDE, DEPTH) for channels in (32, 64, 128, 256))
+        chains = (Chain(batch, channels, SIDE, DEPTH) for channels in (16, 32, 64, 128, 256))
         print(f"batch {batch:>3}        " + "".join(f"{each.microseconds('INT8') / each.microseconds('FP16'):>7.2f}x" for each in chains))
     print("\nshare of matrix kernels, overhead, INT8 to FP16")
     for share, overhead in ((0.8, 0.1), (0.6, 0.3), (0.5, 0.3)):

@@ -17,12 +17,15 @@ import trt
 Row = dict[str, Any]
 Part = Callable[[trt.Worker], Iterator[tuple[str, Row]]]
 
-TENSORS = ("conv1", "relu1", "relu3", "conv4", "scores")
+# images -> the tensors whose ranges are compared
+TENSORS = {"clean": ("conv1", "relu1", "relu3", "conv4", "scores"), "one corrupt": ("image", "relu1", "relu3")}
+CORRUPT = 10  # the image in which one pixel is
 IMAGES = 64  # in one batch
 SAMPLE = 20_000  # values of a tensor that the slower models look at, evenly chosen, and the largest
 FIGURES = 4
 TABLES = {
     "ranges": {
+        "shown": ("校准图片", "Calibration images"),
         "tensor": ("张量", "Tensor"),
         "counted_largest": ("最大值", "Largest"),
         "predicted_tensorrt": ("模型：TensorRT", "Model: TensorRT"),
@@ -58,7 +61,14 @@ def check(rows: dict[str, Row]) -> None:
     for name, row in rows.items():
         for key in ("tensorrt", "onnxruntime"):
             if f"predicted_{key}" in row:
-                assert row[f"predicted_{key}"] == row[f"counted_{key}"], f"{name}: {key} chose {row[f'counted_{key}']}, the model {row}"
+                predicted, counted = row[f"predicted_{key}"], row[f"counted_{key}"]
+                assert predicted == counted, f"{name}: {key} chose {counted}, the model {predicted}"
+    clean, corrupt = ({row["way"]: row["measured_noise_db"] for row in rows.values() if row.get("images") == images} for images in TENSORS)
+    accuracies = [row["measured_accuracy"] for row in rows.values() if row.get("images") == "clean"]
+    assert max(accuracies) - min(accuracies) <= 0.005, f"clean: accuracies {accuracies}"
+    assert max(clean.values()) - min(clean.values()) > 10, f"clean: {clean}"
+    assert corrupt.pop("99.9 %") > 25, "one corrupt: 99.9 % does not mend it"
+    assert max(corrupt.values()) < 20, f"one corrupt: {corrupt}"
 
 
 def main() -> None:
@@ -77,19 +87,32 @@ def main() -> None:
 
 
 def ranges(worker: trt.Worker) -> Iterator[tuple[str, Row]]:
-    """Calibrate on one batch and compare the thresholds."""
+    """Calibrate on one batch, of clean images and of images of which one is corrupt, and compare the thresholds."""
     bench = bench_causes.Bench()
-    images = bench.calibration[:IMAGES]
-    activations = digits.cnn_activations(bench.weights, images)
-    found = {}
-    for kind in ("entropy2", "minmax"):
-        calibrator = {"kind": kind, "data": worker.save(image=images), "batch": IMAGES}
-        options: dict[str, Any] = {"flags": bench_causes.INT8, "pins": bench_causes.CONVOLUTIONS, "level": 0, "calibrator": calibrator}
-        found[kind] = worker.build("engine", digits.cnn(bench.weights, IMAGES), **options)["calibration"]["ranges"]
-    for tensor in TENSORS:
+    for shown, images in batches(bench).items():
+        activations = digits.cnn_activations(bench.weights, images)
+        found = {}
+        for kind in ("entropy2", "minmax"):
+            calibrator = {"kind": kind, "data": worker.save(image=images), "batch": IMAGES}
+            options: dict[str, Any] = {"flags": bench_causes.INT8, "pins": bench_causes.CONVOLUTIONS, "level": 0, "calibrator": calibrator}
+            found[kind] = worker.build("engine", digits.cnn(bench.weights, IMAGES), **options)["calibration"]["ranges"]
+        yield from compared(shown, activations, found)
+
+
+def batches(bench: bench_causes.Bench) -> dict[str, Any]:
+    """Give the calibration batch, clean and with one pixel that no camera gives."""
+    corrupt = bench.raw[:IMAGES].copy()
+    corrupt[CORRUPT, 3, 3] = bench_causes.PIXEL
+    return {"clean": bench.calibration[:IMAGES], "one corrupt": digits.prepare(corrupt)}
+
+
+def compared(shown: str, activations: dict[str, Any], found: dict[str, dict[str, float]]) -> Iterator[tuple[str, Row]]:
+    """Give a row a tensor: its histograms, the models' thresholds, the real ones."""
+    for tensor in TENSORS[shown]:
         values = [float(value) for value in activations[tensor].ravel()]
         largest = calibrators.maximum(values)
         inputs = {
+            "shown": shown,
             "tensor": tensor,
             "largest": largest,
             "least": min(values),
@@ -102,17 +125,15 @@ def ranges(worker: trt.Worker) -> Iterator[tuple[str, Row]]:
             "counted_tensorrt": shortened(found["entropy2"][tensor]),
             "counted_onnxruntime": shortened(onnxruntime_entropy(activations[tensor])),
         }
-        yield f"ranges_{tensor}", inputs | predict(inputs) | counted
+        yield f"ranges_{shown}_{tensor}".replace(" ", "_"), inputs | predict(inputs) | counted
 
 
 def worth(worker: trt.Worker) -> Iterator[tuple[str, Row]]:
     """Give TensorRT the ranges of each model, on clean images and on images of which one is corrupt, and test the network."""
     bench = bench_causes.Bench()
-    corrupt = bench.raw[:IMAGES].copy()
-    corrupt[10, 3, 3] = bench_causes.PIXEL
     model = digits.cnn(bench.weights, IMAGES)
-    for images, shown in (("clean", bench.calibration[:IMAGES]), ("one corrupt", digits.prepare(corrupt))):
-        activations = digits.cnn_activations(bench.weights, shown)
+    for images, batch in batches(bench).items():
+        activations = digits.cnn_activations(bench.weights, batch)
         activations["flattened"], activations["fc"] = activations["relu4"], activations["scores"]
         for way, choose in WAYS.items():
             chosen = {name: choose(sampled(array)) for name, array in activations.items()}

@@ -39,12 +39,20 @@ TABLES = {
         "rung": ("一级", "Rung"),
         "measured_accuracy": ("准确率", "Accuracy"),
         "measured_noise_db": ("信噪比（dB）", "Signal to noise (dB)"),
+        "counted_int8_layers": ("INT8 的层", "INT8 layers"),
     },
-    "causes": {
-        "cause": ("原因", "Cause"),
-        "variant": ("做法", "What was done"),
-        "measured_accuracy": ("准确率", "Accuracy"),
-        "measured_noise_db": ("信噪比（dB）", "Signal to noise (dB)"),
+    "data": {
+        "case": ("做法", "Case"),
+        "measured_entropy_accuracy": ("熵：准确率", "Entropy: accuracy"),
+        "measured_entropy_noise_db": ("熵：信噪比（dB）", "Entropy: signal to noise (dB)"),
+        "measured_minmax_accuracy": ("最大值：准确率", "MinMax: accuracy"),
+        "measured_minmax_noise_db": ("最大值：信噪比（dB）", "MinMax: signal to noise (dB)"),
+    },
+    "explicit": {
+        "placed": ("做法", "Case"),
+        "measured_ort_accuracy": ("ONNX Runtime（CPU）：准确率", "ONNX Runtime (CPU): accuracy"),
+        "measured_accuracy": ("TensorRT：准确率", "TensorRT: accuracy"),
+        "measured_noise_db": ("TensorRT：信噪比（dB）", "TensorRT: signal to noise (dB)"),
     },
 }
 
@@ -70,8 +78,14 @@ def check(rows: dict[str, Row]) -> None:
         assert abs(row["measured_accuracy"] - row["measured_ort_accuracy"]) < 0.005, f"{name}: ONNX Runtime says otherwise: {row}"
     for kind in ("entropy2", "minmax"):
         assert rows[f"stale_{kind}"]["counted_batches"] == 0, f"stale_{kind}: the calibrator was asked for batches: {rows[f'stale_{kind}']}"
-    for name in ("asymmetric_zero_10", "asymmetric_uint8"):
+    for name in ("asymmetric_zero_10", "asymmetric_uint8", "asymmetric_uint8_zero"):
         assert "counted_refusal" in rows[name], f"{name} was built: {rows[name]}"
+    apart = {name: rows["placed_inputs"]["measured_noise_db"] - rows[f"placed_{name}"]["measured_noise_db"] for name in ("outputs", "skip", "shared")}
+    assert abs(apart["outputs"]) < 2, f"placed_outputs: {apart}"
+    assert abs(apart["skip"]) < 2, f"placed_skip: {apart}"
+    assert 8 < apart["shared"] < 12, f"placed_shared: {apart}"
+    assert rows["trt_fp16"]["measured_noise_db"] > rows["trt_tf32"]["measured_noise_db"], f"TF32: {rows['trt_tf32']}"
+    assert rows["trt_int8_free"]["counted_int8_layers"] < rows["trt_int8"]["counted_int8_layers"], f"trt_int8_free: {rows['trt_int8_free']}"
 
 
 def main() -> None:
@@ -85,8 +99,29 @@ def main() -> None:
                 rows[name] = row
                 gpu.say(f"{name} {row}")
         conditions = worker.conditions()
+    rows |= abreast(rows)
     check(rows)
     print(json.dumps({"rows": rows, "conditions": conditions}))
+
+
+def abreast(rows: dict[str, Row]) -> dict[str, Row]:
+    """Put both calibrators of a case into one row, and name the rows that a table shows by themselves."""
+    made: dict[str, Row] = {}
+    sides = {"right_entropy2": rows["trt_int8"], "right_minmax": rows["trt_int8_minmax"]}
+    for name, row in (sides | rows).items():
+        case = name.removesuffix("_entropy2")
+        other = (sides | rows).get(f"{case}_minmax")
+        if case != name and other:
+            made[f"case_{case}"] = {"case": case} | {
+                f"measured_{kind}_{key}": each[f"measured_{key}"]
+                for kind, each in (("entropy", row), ("minmax", other))
+                for key in ("accuracy", "noise_db")
+            }
+        elif "rung" in row:
+            made[name] = row | {"rung": name, "counted_int8_layers": row.get("counted_int8_layers", 0)}
+        elif "measured_ort_accuracy" in row and "measured_accuracy" in row:
+            made[name] = row | {"placed": name}
+    return made
 
 
 class Bench:
@@ -229,7 +264,7 @@ def placement(worker: trt.Worker) -> Iterator[tuple[str, Row]]:
         try:
             row = bench.explicit(worker, ranges=ranges, zero=zero, kind=kind)
         except trt.TensorRTError as error:
-            row = {"counted_refusal": str(error)[:300], "log": error.log[-5:]}
+            row = {"counted_refusal": str(error)[:300], "said": error.log[-5:]}
         yield f"asymmetric_{name}", {"cause": "zero point", "variant": f"{kind} {zero}"} | row
 
 
