@@ -28,6 +28,8 @@ GROUPS = {
 }
 ALSO = {"zh": "也叫 ", "en": "also "}
 JOINT = {"zh": "、", "en": ", "}
+ERRATA = {"zh": ("页面", "错在哪里", "从何时到何时", "谁发现，哪次提交改正"), "en": ("Page", "What was wrong", "From and to", "Found by, mended in")}
+NO_ERRATA = {"zh": "还没有报告过的错误。", "en": "No error has been reported yet."}
 MORE = {"zh": "详见[{}]({})", "en": " See [{}]({})"}
 
 
@@ -101,6 +103,7 @@ def gathered() -> Iterator[tuple[Path, str]]:
         pages = questions(language)
         topics = {page.topic: read_page(ROOT / "docs" / language / page.topic / "index.md").title for page in pages}
         parts = {"questions": _table(pages, topics, language), "review": _review(pages, topics, language), "glossary": _glossary(language)}
+        parts["errata"] = _errata(language)
         parts |= {f"topic-{topic}": _topic([page for page in pages if page.topic == topic], language) for topic in topics}
         for name, text in parts.items():
             yield SNIPPETS / "pages" / f"{name}.{language}.md", text.rstrip("\n") + "\n"
@@ -141,6 +144,18 @@ def _glossary(language: str) -> str:
             if entry["topic"] == topic:
                 parts += [f"### {entry[language]} {{ #{entry['id']} }}", _names(entry, language), entry[f"{language}_text"] + _more(entry, language)]
     return "\n\n".join(part for part in parts if part)
+
+
+def _errata(language: str) -> str:
+    """List what was wrong, newest first; while there is nothing, say so."""
+    entries: list[dict[str, Any]] = yaml.safe_load((ROOT / "docs" / "errata.yml").read_text("utf-8"))
+    if not entries:
+        return NO_ERRATA[language]
+    lines = [ERRATA[language], ("---",) * 4]
+    for entry in sorted(entries, key=lambda entry: entry["mended"], reverse=True):
+        place = f"[{_short_title(entry['page'], language)}](../{entry['page']})"
+        lines.append((place, entry[language], f"{entry['since']} – {entry['mended']}", f"{entry['finder']}, `{entry['commit']}`"))
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _names(entry: dict[str, Any], language: str) -> str:
