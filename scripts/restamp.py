@@ -1,7 +1,7 @@
 """Accept a changed source under an old record when nothing that was measured has changed.
 
-The old text is found in git by its digest. Python counts as unchanged when its syntax tree is the same (the
-labels of a bench's tables aside), CUDA when NVRTC makes the same machine code of it for every architecture that its first line declares.
+The old text is found in git by its digest. Python counts as unchanged when its syntax tree is the same (a bench's TABLES
+and check aside, which come after the measurement), CUDA when NVRTC makes the same machine code of it for every architecture that its first line declares.
 """
 
 import ast
@@ -37,10 +37,16 @@ def same(old: str, new: str, suffix: str) -> bool:
 
 
 def _tree(text: str) -> str:
-    """Give a Python text's syntax tree without the TABLES of a bench, whose labels are laid out after the measurement."""
+    """Give a Python text's syntax tree without a bench's TABLES, whose labels are laid out later, and its check, which each test runs anew."""
     module = ast.parse(text)
-    module.body = [node for node in module.body if not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TABLES")]
+    module.body = [node for node in module.body if not _comes_after(node)]
     return ast.dump(module)
+
+
+def _comes_after(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return node.name == "check"
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TABLES"
 
 
 def _restamp(file: Path, now: dict[str, Path]) -> str:

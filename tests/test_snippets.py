@@ -94,6 +94,8 @@ def test_restamp_tells_a_comment_from_a_change() -> None:
     assert restamp.same("a = 1\n", "a = 1  # one\n", ".py")
     assert not restamp.same("a = 1\n", "a = 2\n", ".py")
     assert restamp.same("TABLES = {1: 2}\na = 1\n", "TABLES = {}\na = 1\n", ".py")
+    assert restamp.same("def check(rows):\n    assert rows\n", "def check(rows):\n    assert len(rows) > 1\n", ".py")
+    assert not restamp.same("def predict(row):\n    return 1\n", "def predict(row):\n    return 2\n", ".py")
 
 
 def test_restamp_writes_the_new_digest_and_keeps_the_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
