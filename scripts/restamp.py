@@ -1,7 +1,8 @@
 """Accept a changed source under an old record when nothing that was measured has changed.
 
 The old text is found in git by its digest. Python counts as unchanged when its syntax tree is the same (a bench's TABLES
-and check aside, which come after the measurement), CUDA when NVRTC makes the same machine code of it for every architecture that its first line declares.
+and check aside, which come after the measurement), CUDA when NVRTC makes the same machine code of it for every architecture
+that its first line declares.
 """
 
 import ast
