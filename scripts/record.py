@@ -2,6 +2,7 @@
 
     python scripts/record.py [id ...]             run the CPU scripts, rebuild tables, labs and gathered pages
     python scripts/record.py [id ...] --gpu       run the benches on this machine's GPU, keep their records
+    python scripts/record.py [id ...] --cpu       run those that need a CPU and libraries that the tests do not install
     python scripts/record.py [id ...] --restamp   accept sources that changed in nothing that was measured
     python scripts/record.py [id ...] --check     compare all of it with what is kept
 
@@ -12,6 +13,7 @@ import argparse
 import importlib.util
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -40,15 +42,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ids", nargs="*", metavar="id", help="a question's folder, labs or pages; everything when none is named")
     action = parser.add_mutually_exclusive_group()
-    for name, text in (("gpu", "run the benches"), ("restamp", "accept harmless changes"), ("check", "compare only")):
+    for name, text in (("gpu", "run the benches"), ("cpu", "run those for a CPU"), ("restamp", "accept harmless changes"), ("check", "compare only")):
         action.add_argument(f"--{name}", action="store_true", help=text)
-    parser.add_argument("--stale", action="store_true", help="with --gpu: only the benches without a record of their present sources")
+    parser.add_argument("--stale", action="store_true", help="with --gpu or --cpu: only the benches without a record of their present sources")
     options = parser.parse_args()
     ids = [name for name in options.ids if name not in GATHERED]
     folders = snippet_folders(ids) if ids or not options.ids else []
     extra = [produce for name, produce in GATHERED.items() if not options.ids or name in options.ids]
-    if options.gpu:
-        failures = [measure(folder, only_stale=options.stale) for folder in folders]
+    if options.gpu or options.cpu:
+        failures = [measure(folder, "cpu" if options.cpu else "gpu", only_stale=options.stale) for folder in folders]
         raise SystemExit(any(failures))
     if options.restamp:
         print("\n".join(line for folder in folders for line in restamp.folder(folder)))
@@ -75,26 +77,27 @@ def record_problems(folders: list[Path]) -> Iterator[str]:
         for bench in scripts_of(folder, "bench"):
             files = record_files(bench)
             if not any(path.name.endswith((".h200.json", ".cpu.json")) for path in files):
-                yield f"{shown(bench)} has no record: python scripts/record.py {folder.name} --gpu, on an H200"
+                where = "--cpu" if kind_of(bench) == "cpu" else "--gpu, on an H200"
+                yield f"{shown(bench)} has no record: python scripts/record.py {folder.name} {where}"
             for path in files:
                 yield from problems_of(path, bench)
 
 
 def problems_of(path: Path, bench: Path) -> Iterator[str]:
     """Name what is wrong with one record; a record with "outdated", or of another GPU, may be of older sources."""
-    record = read_record(path)
-    missing = {"gpu", "versions", "recorded", "command", "sources", "rows"} - record.keys()
+    record, kind = read_record(path), "cpu" if path.name.endswith(".cpu.json") else "gpu"
+    missing = {kind, "versions", "recorded", "command", "sources", "rows"} - record.keys()
     if missing:
-        yield f"{shown(path)} lacks {', '.join(sorted(missing))}: measure it again with python scripts/record.py {bench.parent.name} --gpu"
+        yield f"{shown(path)} lacks {', '.join(sorted(missing))}: measure it again with python scripts/record.py {bench.parent.name} --{kind}"
         return
     counters = path.with_suffix(".csv")
     if "csv" in record and (not counters.is_file() or digest(counters) != record["csv"]):
-        yield f"{shown(counters)} is not what was read with {path.name}: restore it from git, or measure both again with --gpu"
+        yield f"{shown(counters)} is not what was read with {path.name}: restore it from git, or measure both again with --{kind}"
     changed = changed_sources(record, bench)
-    if changed and "outdated" not in record and path.name.endswith(".h200.json"):
+    if changed and "outdated" not in record and path.name.endswith((".h200.json", ".cpu.json")):
         yield (
             f"{shown(path)} was measured with another {', '.join(changed)}: if nothing that was measured changed, python scripts/record.py "
-            f'{bench.parent.name} --restamp; else measure again with --gpu, or add "outdated": "why, since when" to the record'
+            f'{bench.parent.name} --restamp; else measure again with --{kind}, or add "outdated": "why, since when" to the record'
         )
         return
     if changed:
@@ -118,17 +121,25 @@ def changed_sources(record: dict[str, Any], bench: Path) -> list[str]:
     return sorted(name for name in now.keys() | record["sources"].keys() if now.get(name) != record["sources"].get(name))
 
 
-def measure(folder: Path, *, only_stale: bool = False) -> int:
-    """Run a folder's benches on this machine's GPU, write a record for each, named after the GPU, and count those that failed."""
-    import gpu  # noqa: PLC0415 - needs CuPy
+def kind_of(bench: Path) -> str:
+    """Tell what a bench runs on: "gpu", or the "cpu" where it says DEVICE = "cpu"."""
+    return getattr(load(bench), "DEVICE", "gpu")
 
-    described, failed = gpu.describe(), 0
-    device = re.sub(r"nvidia|geforce|\W", "", described["gpu"].lower())
-    for bench in scripts_of(folder, "bench"):
+
+def measure(folder: Path, kind: str, *, only_stale: bool = False) -> int:
+    """Run a folder's benches of a kind, write a record for each, named after the GPU or "cpu", and count those that failed."""
+    import gpu  # noqa: PLC0415 - needs CuPy to describe a GPU
+
+    benches = [bench for bench in scripts_of(folder, "bench") if kind_of(bench) == kind]
+    if not benches:
+        return 0
+    described: dict[str, Any] = gpu.describe() if kind == "gpu" else {"cpu": platform.machine(), "versions": {}, "conditions": {}}
+    device, failed = re.sub(r"nvidia|geforce|\W", "", described.get("gpu", "cpu").lower()), 0
+    for bench in benches:
         path = bench.with_name(f"{bench.stem.removeprefix('bench_')}.{device}.json")
         if only_stale and path.is_file() and not changed_sources(read_record(path), bench):
             continue
-        gpu.say(f"{shown(bench)} on {described['gpu']} ...")
+        gpu.say(f"{shown(bench)} on {described.get('gpu', 'a CPU')} ...")
         try:
             printout = json.loads(run(bench, timeout=None))
         except SystemExit as error:
@@ -136,9 +147,10 @@ def measure(folder: Path, *, only_stale: bool = False) -> int:
             failed += 1
             continue
         conditions = described["conditions"] | printout.get("conditions", {})
-        record = described | {"conditions": conditions} | {
+        versions = described["versions"] | printout.get("versions", {})
+        record = described | {"versions": versions, "conditions": conditions} | {
             "recorded": date.today().isoformat(),  # noqa: DTZ011 - the day where the GPU stands
-            "command": f"python scripts/record.py {folder.name} --gpu",
+            "command": f"python scripts/record.py {folder.name} --{kind}",
             "sources": {path.name: digest(path) for path in sources_of(bench)},
             "rows": printout["rows"],
         }  # fmt: skip

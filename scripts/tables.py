@@ -16,20 +16,24 @@ MEASURED = ("counted_", "measured_")
 WORDS = {
     "zh": {
         "where": "{gpu}（计算能力 {cc}），驱动 {driver}，NVRTC {nvrtc}，CuPy {cupy}，Nsight Compute {ncu}；时钟未锁定；测于 {recorded}。",
+        "where_cpu": "CPU（{cpu}），{versions}；测于 {recorded}。",
         "raw": "原始记录",
         "command": "复现命令",
         "earlier": "用较早的源码测得",
         "outdated": "记录已过时：",
+        "comma": "，",
         "joint": "；",
         "stop": "。",
     },
     "en": {
         "where": "{gpu} (compute capability {cc}), driver {driver}, NVRTC {nvrtc}, CuPy {cupy}, Nsight Compute {ncu}; "
         "clocks not locked; measured on {recorded}.",
+        "where_cpu": "CPU ({cpu}), {versions}; measured on {recorded}.",
         "raw": "Raw record",
         "command": "command",
         "earlier": "measured with an earlier version of the sources",
         "outdated": "Outdated: ",
+        "comma": ", ",
         "joint": "; ",
         "stop": ".",
     },
@@ -51,7 +55,7 @@ def table(columns: dict[str, str], records: list[dict[str, Any]]) -> str:
     heads: list[tuple[str, str, int]] = []
     for key, label in columns.items():
         if key.startswith(MEASURED):
-            heads += [(key, f"{label}<br>{record['gpu'].removeprefix('NVIDIA ')}", index) for index, record in enumerate(records)]
+            heads += [(key, f"{label}<br>{record.get('gpu', 'CPU').removeprefix('NVIDIA ')}", index) for index, record in enumerate(records)]
         else:
             heads.append((key, label, -1))
     shared = {key for key in columns if not key.startswith(MEASURED)}
@@ -95,9 +99,13 @@ def section(name: str, text: str) -> str:
 def source(path: Path, record: dict[str, Any], old: bool, language: str) -> str:  # noqa: FBT001 - the table's own flag
     """Say where a record's numbers come from, with links to the raw file and the command that made it."""
     words = WORDS[language]
-    where = words["where"].format(
-        gpu=record["gpu"], cc=record.get("compute_capability", "?"), recorded=record["recorded"], **{"nvrtc": "?"} | record["versions"]
-    )
+    if "cpu" in record:
+        versions = words["comma"].join(f"{name} {version}" for name, version in record["versions"].items())
+        where = words["where_cpu"].format(cpu=record["cpu"], versions=versions, recorded=record["recorded"])
+    else:
+        where = words["where"].format(
+            gpu=record["gpu"], cc=record.get("compute_capability", "?"), recorded=record["recorded"], **{"nvrtc": "?"} | record["versions"]
+        )
     limits = [value if isinstance(value, str) else value[language] for key, value in record.get("conditions", {}).items() if key != "clocks"]
     if "outdated" in record:
         limits.append(words["outdated"] + record["outdated"])

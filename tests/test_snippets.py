@@ -16,6 +16,14 @@ from project import ROOT, SNIPPETS, digest, record_files, scripts_of, shown, sni
 
 FOLDERS = snippet_folders()
 KERNELS = [(path, arch) for path in sorted(SNIPPETS.glob("*/*.cu")) for arch in nvrtc.architectures(path.read_text("utf-8"))]
+CPU_BENCH = """import json
+DEVICE = "cpu"
+TABLES = {"all": {"calls": ("调用", "Calls"), "counted_traces": ("实测", "Counted")}}
+def predict(inputs): return {}
+def check(rows): assert rows
+if __name__ == "__main__":
+    print(json.dumps({"rows": {"one": {"calls": 3, "counted_traces": 1}}, "versions": {"Library": "1.2"}}))
+"""
 needs_compiler = pytest.mark.skipif(sys.platform == "darwin", reason="NVIDIA publishes no CUDA compiler for macOS")
 
 
@@ -84,6 +92,23 @@ def test_a_row_that_the_model_contradicts_is_noticed(tmp_path: Path) -> None:
     row[key] += 1
     path.write_text(json.dumps(kept), "utf-8")
     assert any("the model says" in problem for problem in record.problems_of(path, bench))
+
+
+def test_a_bench_for_a_cpu_leaves_a_record_that_names_its_libraries(tmp_path: Path) -> None:
+    bench = tmp_path / "bench_x.py"
+    bench.write_text(CPU_BENCH, "utf-8")
+    assert "--cpu" in next(record.record_problems([tmp_path]))
+    assert record.measure(tmp_path, "gpu") == 0  # which needs no GPU: there is nothing to run on one
+    assert record.measure(tmp_path, "cpu") == 0
+    kept = json.loads((tmp_path / "x.cpu.json").read_text("utf-8"))
+    assert kept["versions"] == {"Library": "1.2"}
+    assert kept["command"].endswith("--cpu")
+    assert list(record.record_problems([tmp_path])) == []
+    tables = {path.name: text for path, text in record.tables_of([tmp_path])}
+    assert "Counted<br>CPU" in tables["x.en.md"]
+    assert "Library 1.2" in tables["x.en.md"]
+    bench.write_text(CPU_BENCH + "ROWS = 2\n", "utf-8")
+    assert "--cpu" in next(record.record_problems([tmp_path]))
 
 
 @needs_compiler
