@@ -66,8 +66,9 @@ def read_page(path: Path) -> Page:
 
 
 def questions(language: str) -> list[Page]:
-    """Give a language's question pages, in the nav's order."""
-    found = [ROOT / "docs" / language / path for path in nav_paths() if (SNIPPETS / Path(path).stem).is_dir() and "/" in path]
+    """Give a language's question pages, in the nav's order; a lab may have a folder of snippets too, but is a notebook."""
+    paths = [Path(path) for path in nav_paths() if "/" in path]
+    found = [ROOT / "docs" / language / path for path in paths if (SNIPPETS / path.stem).is_dir() and path.suffix == ".md"]
     return [read_page(path) for path in found if path.is_file()]
 
 

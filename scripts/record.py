@@ -174,8 +174,9 @@ def tables_of(folders: list[Path]) -> Iterator[tuple[Path, str]]:
     """Give the tables of these folders' records, a file a bench and language."""
     for folder in folders:
         for bench in scripts_of(folder, "bench"):
-            if records := [read_record(path) for path in record_files(bench)]:
-                yield from tables.files(bench, load(bench), records, [bool(changed_sources(record, bench)) for record in records])
+            # Without tables is a bench whose record a lab reads.
+            if (records := [read_record(path) for path in record_files(bench)]) and (module := load(bench)).TABLES:
+                yield from tables.files(bench, module, records, [bool(changed_sources(record, bench)) for record in records])
 
 
 def _labs() -> Iterable[tuple[Path, str]]:

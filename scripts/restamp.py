@@ -2,12 +2,13 @@
 
 The old text is found in git by its digest. Python counts as unchanged when its syntax tree is the same (a bench's TABLES
 and check aside, which come after the measurement), CUDA when NVRTC makes the same machine code of it for every architecture
-that its first line declares.
+that its first line declares; where it includes headers that NVRTC lacks, when the text is the same but for comments.
 """
 
 import ast
 import hashlib
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,10 +32,17 @@ def same(old: str, new: str, suffix: str) -> bool:
     """
     if suffix == ".py":
         return _tree(old) == _tree(new)
+    if not nvrtc.compiles_alone(new):
+        return _code(old) == _code(new)
     declared = nvrtc.architectures(new)
     return set(declared) >= set(nvrtc.architectures(old)) and all(
         nvrtc.compile_kernels(old, arch) == nvrtc.compile_kernels(new, arch) for arch in nvrtc.architectures(old)
     )
+
+
+def _code(text: str) -> str:
+    """Give a CUDA text without its comments to the end of a line and its spaces: all that can be compared of what NVRTC cannot compile."""
+    return "".join(re.sub(r"//[^\n]*", "", text).split())
 
 
 def _tree(text: str) -> str:

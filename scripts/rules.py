@@ -66,8 +66,9 @@ def twin_problems(path: str) -> Iterator[str]:
 
 
 def orphans() -> Iterator[str]:
-    """Name each output, table, kernel or script of a snippet that no page shows and nothing uses."""
-    texts = {language: "\n".join(path.read_text("utf-8") for path in (ROOT / "docs" / language).rglob("*.md")) for language in LANGUAGES}
+    """Name each output, table, kernel or script of a snippet that no page or lab shows and nothing uses."""
+    pages = {language: [*(ROOT / "docs" / language).rglob("*.md"), *(SNIPPETS / "labs").glob(f"*.{language}.py")] for language in LANGUAGES}
+    texts = {language: "\n".join(path.read_text("utf-8") for path in paths) for language, paths in pages.items()}
     for folder in snippet_folders():
         used = {path.name for bench in scripts_of(folder, "bench", "asm") for path in _named(bench)}
         for path in sorted(folder.iterdir()):
@@ -75,7 +76,7 @@ def orphans() -> Iterator[str]:
             if path.suffix in {".txt", ".svg", ".md"}:
                 for language in wanted:
                     if f"{folder.name}/{path.name}" not in texts[language]:
-                        yield f"{shown(path)} is shown on no page in docs/{language}: include it, or delete its script"
+                        yield f"{shown(path)} is shown on no page in docs/{language} and by no lab: include it, or delete its script"
             elif path.suffix == ".cu" and path.name not in used:
                 yield f"{shown(path)} is compiled by no asm_ or bench_ script: use it, or delete it"
             elif path.suffix == ".csv" and not path.with_suffix(".json").is_file():

@@ -106,14 +106,19 @@ def source(path: Path, record: dict[str, Any], old: bool, language: str) -> str:
         where = words["where"].format(
             gpu=record["gpu"], cc=record.get("compute_capability", "?"), recorded=record["recorded"], **{"nvrtc": "?"} | record["versions"]
         )
-    limits = [value if isinstance(value, str) else value[language] for key, value in record.get("conditions", {}).items() if key != "clocks"]
+    limits = [_in(language, value) for key, value in record.get("conditions", {}).items() if key != "clocks"]
     if "outdated" in record:
-        limits.append(words["outdated"] + record["outdated"])
+        limits.append(words["outdated"] + _in(language, record["outdated"]))
     elif old:
         limits.append(words["earlier"])
     more = words["joint"].join(limits) + words["stop"] if limits else ""
     link = f"[{words['raw']}](../snippets/{path.parent.name}/{path.name}){words['joint']}{words['command']} `{record['command']}`{words['stop']}"
     return " ".join(filter(None, [where, more, link]))
+
+
+def _in(language: str, value: str | dict[str, str]) -> str:
+    """Give a sentence of a record in a language: as it stands, or the one of several."""
+    return value if isinstance(value, str) else value[language]
 
 
 def _numeric(records: list[dict[str, Any]], names: dict[str, None], key: str) -> bool:

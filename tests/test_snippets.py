@@ -15,7 +15,8 @@ import restamp
 from project import ROOT, SNIPPETS, digest, record_files, scripts_of, shown, snippet_folders, sources_of
 
 FOLDERS = snippet_folders()
-KERNELS = [(path, arch) for path in sorted(SNIPPETS.glob("*/*.cu")) for arch in nvrtc.architectures(path.read_text("utf-8"))]
+SOURCES = [path for path in sorted(SNIPPETS.glob("*/*.cu")) if nvrtc.compiles_alone(path.read_text("utf-8"))]
+KERNELS = [(path, arch) for path in SOURCES for arch in nvrtc.architectures(path.read_text("utf-8"))]
 CPU_BENCH = """import json
 DEVICE = "cpu"
 TABLES = {"all": {"calls": ("调用", "Calls"), "counted_traces": ("实测", "Counted")}}
@@ -50,6 +51,10 @@ def test_gathered_pages_are_current() -> None:
     import pages
 
     assert list(record.differences(pages.gathered())) == []
+
+
+def test_only_cutlass_is_left_to_another_compiler() -> None:
+    assert [shown(path) for path in SNIPPETS.glob("*/*.cu") if path not in SOURCES] == ["snippets/cutlass-gemm/collective.cu"]
 
 
 @needs_compiler
