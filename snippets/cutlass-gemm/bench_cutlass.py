@@ -47,11 +47,9 @@ TABLES = {
     "pairs": {
         "kernel": ("kernel", "Kernel"),
         "tile": ("CTA 的 tile", "Tile of a CTA"),
-        "measured_tflop_s": ("TFLOP/s，连续", "TFLOP/s, in a row"),
+        "measured_tflop_s": ("TFLOP/s", "TFLOP/s"),
         "measured_share_of_cublas": ("对 cuBLAS", "Against cuBLAS"),
         "measured_lowest_share": ("最低的一对", "Lowest pair"),
-        "measured_rested_tflop_s": ("TFLOP/s，歇后", "TFLOP/s, rested"),
-        "measured_rested_share": ("对 cuBLAS", "Against cuBLAS"),
         "counted_tensor_active_percent": ("Tensor 管线活跃（%）", "Tensor pipe active (%)"),
     },
     "sizes": {
@@ -62,7 +60,7 @@ TABLES = {
         "measured_error_of_cutlass": ("误差：CUTLASS", "Error: CUTLASS"),
     },
     "cuts": {
-        "product": ("M × N × K", "M × N × K"),
+        "product": ("M x N x K", "M x N x K"),
         "way": ("切法", "Way"),
         "predicted_steps": ("预测：最长步数", "Predicted longest (steps)"),
         "predicted_speedup": ("预测：加速", "Predicted speed-up"),
@@ -109,22 +107,20 @@ def check(rows: dict[str, dict[str, Any]]) -> None:
     """Assert what the page says of these rows."""
     share = {name: row["measured_share_of_cublas"] for name, row in rows.items() if "kernel" in row}
     assert share["cluster"] >= 0.95, share
-    assert share["cooperative"] >= 0.93, share
-    assert min(share["ping_pong_64"], share["ping_pong_128"]) >= 0.93, share
+    assert all(share[name] >= 0.93 for name in BUILDS if name != "stream_k"), share
     assert share["fenced"] < 0.88 * share["cluster"], share
-    assert rows["cluster"]["measured_rested_share"] >= 0.9, rows["cluster"]
-    assert rows["cooperative"]["measured_rested_share"] >= 0.9, rows["cooperative"]
+    active = {name: row["counted_tensor_active_percent"] for name, row in rows.items() if "kernel" in row}
+    assert active["fenced"] < 75, active
+    assert min(value for name, value in active.items() if name != "fenced") > 92, active
     for name, row in rows.items():
-        if "size" in row:
-            assert row["measured_error"] < 4e-4, (name, row)
-        if "measured_error_of_hand" in row:
-            assert max(row["measured_error_of_hand"], row["measured_error_of_cutlass"]) < 4e-4, (name, row)
-        if "way" in row:
-            assert row["measured_error"] < 4e-4, (name, row)
+        for key in ("measured_error", "measured_error_of_hand", "measured_error_of_cutlass"):
+            assert row.get(key, 0) < 4e-4, (name, row)
     speedup = {name: row["measured_speedup"] for name, row in rows.items() if "way" in row}
-    assert speedup["stream_k_4096_4096_4096"] < 1.03, speedup
-    assert speedup["stream_k_1536_1536_4096"] > 1.15, speedup
-    assert speedup["split_k_512_512_32768"] > 5, speedup
+    assert 0.75 < speedup["split_k_4096_4096_4096"] < 0.9, speedup
+    assert 0.9 < speedup["stream_k_4096_4096_4096"] < 1.03, speedup
+    assert speedup["split_k_1536_1536_4096"] < 1.1, speedup
+    assert 1.1 < speedup["stream_k_1536_1536_4096"] < 1.4, speedup
+    assert 3.3 < speedup["stream_k_512_512_32768"] < speedup["split_k_512_512_32768"] < 5, speedup
 
 
 def claims(rows: dict[str, dict[str, Any]]) -> str:
