@@ -3,9 +3,11 @@
 They are kept in snippets/pages, a file a language, and included like a snippet's output.
 """
 
+import copy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import yaml
 import notices
 from project import LANGUAGES, ROOT, SNIPPETS, shown
 
+CONFIG = ROOT / "mkdocs.yml"
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 TITLE = re.compile(r"^# (.+?)(?: \{[^}]*\})?$", re.MULTILINE)
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -61,8 +64,21 @@ def read_page(path: Path) -> Page:
     title = TITLE.search(body)
     if not title:
         raise ValueError(f"{shown(path)} has no title: its first heading is # and the question")
+    try:
+        meta = copy.copy(_front_matter(head[1]))
+    except yaml.YAMLError as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", 0) + 2
+        raise ValueError(f"{shown(path)} has front matter that is no YAML, line {line}: quote the text in it") from error
+    if not isinstance(meta, dict):
+        raise ValueError(f"{shown(path)} has front matter that is no list of keys: copy it from docs/zh/templates/question.md")  # noqa: TRY004 - as above
     language_folder = next(parent for parent in path.parents if parent.parent.name == "docs")
-    return Page(path.relative_to(language_folder).as_posix(), yaml.safe_load(head[1]) or {}, title[1], body)
+    return Page(path.relative_to(language_folder).as_posix(), meta, title[1], body)
+
+
+@lru_cache(maxsize=512)
+def _front_matter(text: str) -> Any:
+    """Parse front matter, which a build and a check read many times."""
+    return yaml.safe_load(text) or {}
 
 
 def questions(language: str) -> list[Page]:
@@ -74,12 +90,16 @@ def questions(language: str) -> list[Page]:
 
 def nav_paths() -> list[str]:
     """Give the paths of mkdocs.yml's nav, flat and in order."""
+    return list(_flat_nav(CONFIG.read_text("utf-8")))
 
+
+@lru_cache(maxsize=2)
+def _flat_nav(text: str) -> tuple[str, ...]:
     class Loader(yaml.SafeLoader):
         """A YAML loader that passes over MkDocs's own tags."""
 
     Loader.add_multi_constructor("!", lambda loader, suffix, node: None)  # noqa: ARG005 - the loader's own signature
-    config = yaml.load((ROOT / "mkdocs.yml").read_text("utf-8"), Loader)  # noqa: S506 - derived from the safe one
+    config = yaml.load(text, Loader)  # noqa: S506 - derived from the safe one
 
     def flat(items: list[Any]) -> Iterator[str]:
         for item in items:
@@ -89,17 +109,22 @@ def nav_paths() -> list[str]:
                 for value in item.values():
                     yield from [value] if isinstance(value, str) else flat(value)
 
-    return list(flat(config["nav"]))
+    return tuple(flat(config["nav"]))
 
 
 def terms() -> list[dict[str, Any]]:
     """Give the glossary's entries, as docs/terms.yml holds them."""
-    entries: list[dict[str, Any]] = yaml.safe_load((ROOT / "docs" / "terms.yml").read_text("utf-8"))
+    return _entries((ROOT / "docs" / "terms.yml").read_text("utf-8"))
+
+
+@lru_cache(maxsize=2)
+def _entries(text: str) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = yaml.safe_load(text)
     return entries
 
 
 def gathered() -> Iterator[tuple[Path, str]]:
-    """Give each gathered file with its text."""
+    """Give each gathered file with its text; the notices where the browser's packages are, which they are read from."""
     for language in LANGUAGES:
         pages = questions(language)
         topics = {page.topic: read_page(ROOT / "docs" / language / page.topic / "index.md").title for page in pages}
@@ -108,7 +133,8 @@ def gathered() -> Iterator[tuple[Path, str]]:
         parts |= {f"topic-{topic}": _topic([page for page in pages if page.topic == topic], language) for topic in topics}
         for name, text in parts.items():
             yield SNIPPETS / "pages" / f"{name}.{language}.md", text.rstrip("\n") + "\n"
-    yield from notices.notices()
+    if (notices.WEB / "node_modules").is_dir():
+        yield from notices.notices()
 
 
 def _table(pages: list[Page], topics: dict[str, str], language: str) -> str:

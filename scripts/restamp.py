@@ -65,7 +65,7 @@ def _restamp(file: Path, now: dict[str, Path]) -> str:
     for name, path in now.items():
         if digest(path) == record["sources"][name]:
             continue
-        old = _old_text(path, record["sources"][name])
+        old = old_text(path, record["sources"][name])
         if old is None:
             return f"{shown(file)} stays: git holds no {name} with the digest that was measured"
         if not same(old, path.read_text("utf-8"), path.suffix):
@@ -78,7 +78,7 @@ def _restamp(file: Path, now: dict[str, Path]) -> str:
     return f"{shown(file)} has the new digests; its date stays {record['recorded']}"
 
 
-def _old_text(path: Path, wanted: str) -> str | None:
+def old_text(path: Path, wanted: str) -> str | None:
     """Find the version of a file that has a digest, newest first."""
     name = shown(path)
     commits = subprocess.run(["git", "log", "--format=%H", "--", name], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()

@@ -5,13 +5,13 @@ that hold all its keys. Keys that begin with counted_ or measured_ came from a d
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from project import LANGUAGES, record_files
 
+Layout = dict[str, dict[str, Sequence[str]]]  # a bench's TABLES: for each table its columns, each with its name in both languages
 MEASURED = ("counted_", "measured_")
 WORDS = {
     "zh": {
@@ -21,6 +21,8 @@ WORDS = {
         "command": "复现命令",
         "earlier": "用较早的源码测得",
         "outdated": "记录已过时：",
+        "differs": "在这张卡上，bench 的断言不全成立，见原始记录的 differs",
+        "none": "还没有测量：`{}`",
         "comma": "，",
         "joint": "；",
         "stop": "。",
@@ -33,6 +35,8 @@ WORDS = {
         "command": "command",
         "earlier": "measured with an earlier version of the sources",
         "outdated": "Outdated: ",
+        "differs": "on this card not all of the bench's claims hold, see differs in the raw record",
+        "none": "Not measured yet: `{}`",
         "comma": ", ",
         "joint": "; ",
         "stop": ".",
@@ -40,13 +44,14 @@ WORDS = {
 }
 
 
-def files(bench: Path, module: ModuleType, records: list[dict[str, Any]], outdated: list[bool]) -> Iterator[tuple[Path, str]]:
-    """Give each language's file of tables with its text: a section a table, then the section "source"."""
+def files(bench: Path, layout: Layout, records: list[dict[str, Any]], outdated: list[bool], kind: str) -> Iterator[tuple[Path, str]]:
+    """Give each language's file of tables with its text: a section a table, then the section "source"; without a record, heads alone."""
     stem = bench.stem.removeprefix("bench_")
     for number, language in enumerate(LANGUAGES):
-        parts = [section(name, table({key: labels[number] for key, labels in columns.items()}, records)) for name, columns in module.TABLES.items()]
+        parts = [section(name, table({key: labels[number] for key, labels in columns.items()}, records)) for name, columns in layout.items()]
         lines = [source(path, record, old, language) for path, record, old in zip(record_files(bench), records, outdated, strict=True)]
-        parts.append(section("source", "\n\n".join(lines)))
+        none = WORDS[language]["none"].format(f"python3 scripts/record.py {bench.parent.name} --{kind}")
+        parts.append(section("source", "\n\n".join(lines) or none))
         yield bench.with_name(f"{stem}.{language}.md"), "\n".join(parts)
 
 
@@ -55,7 +60,7 @@ def table(columns: dict[str, str], records: list[dict[str, Any]]) -> str:
     heads: list[tuple[str, str, int]] = []
     for key, label in columns.items():
         if key.startswith(MEASURED):
-            heads += [(key, f"{label}<br>{record.get('gpu', 'CPU').removeprefix('NVIDIA ')}", index) for index, record in enumerate(records)]
+            heads += [(key, f"{label}<br>{short_name(record)}", index) for index, record in enumerate(records)]
         else:
             heads.append((key, label, -1))
     shared = {key for key in columns if not key.startswith(MEASURED)}
@@ -91,6 +96,11 @@ def decimals_of(values: list[object]) -> int:
     return max(0, min(wanted, 5 - math.floor(math.log10(max(sizes)))))
 
 
+def short_name(record: dict[str, Any]) -> str:
+    """Give a card's name as a column has room for it."""
+    return str(record.get("gpu", "CPU")).removeprefix("NVIDIA ").removeprefix("GeForce ")
+
+
 def section(name: str, text: str) -> str:
     """Wrap a part so that a page can include it by name."""
     return f"<!-- --8<-- [start:{name}] -->\n{text}\n<!-- --8<-- [end:{name}] -->\n"
@@ -111,6 +121,8 @@ def source(path: Path, record: dict[str, Any], old: bool, language: str) -> str:
         limits.append(words["outdated"] + _in(language, record["outdated"]))
     elif old:
         limits.append(words["earlier"])
+    if "differs" in record:
+        limits.append(words["differs"])
     more = words["joint"].join(limits) + words["stop"] if limits else ""
     link = f"[{words['raw']}](../snippets/{path.parent.name}/{path.name}){words['joint']}{words['command']} `{record['command']}`{words['stop']}"
     return " ".join(filter(None, [where, more, link]))

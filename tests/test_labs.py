@@ -41,8 +41,8 @@ def executed() -> list[tuple[Path, str]]:
 
 def test_notebooks_are_what_their_scripts_give(executed: list[tuple[Path, str]]) -> None:
     for path, text in executed:
-        assert path.is_file(), f"{path} is missing: python scripts/record.py labs"
-        assert path.read_text("utf-8") == text, f"{path} is not what its script gives: python scripts/record.py labs, then read the diff"
+        assert path.is_file(), f"{path} is missing: python3 scripts/record.py labs"
+        assert path.read_text("utf-8") == text, f"{path} is not what its script gives: python3 scripts/record.py labs, then read the diff"
     kept = {path for language in ("zh", "en") for path in (ROOT / "docs" / language / "labs").glob("*.ipynb")}
     assert kept == {path for path, _ in executed}, "a notebook without a script: delete it"
 

@@ -1,6 +1,5 @@
 """The snippet protocol: what is kept is what the scripts print, records are of their sources, kernels compile."""
 
-import ast
 import json
 import shutil
 import subprocess
@@ -9,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+import measuring
 import nvrtc
 import record
 import restamp
 from project import ROOT, SNIPPETS, digest, record_files, scripts_of, shown, snippet_folders, sources_of
+from rules import agreement
 
 FOLDERS = snippet_folders()
 SOURCES = [path for path in sorted(SNIPPETS.glob("*/*.cu")) if nvrtc.compiles_alone(path.read_text("utf-8"))]
@@ -44,7 +45,7 @@ def test_outputs_and_tables_are_what_the_scripts_print(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_records_are_of_their_sources_and_agree_with_the_model(folder: Path) -> None:
-    assert list(record.record_problems([folder])) == []
+    assert list(agreement.folder_records(folder)) == []
 
 
 def test_gathered_pages_are_current() -> None:
@@ -63,25 +64,13 @@ def test_kernel_compiles(path: Path, arch: str) -> None:
     assert nvrtc.compile_kernels(path.read_text("utf-8"), arch)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_snippets_that_run_in_the_page_need_the_standard_library_alone(folder: Path) -> None:
-    siblings = {path.stem for path in folder.glob("*.py")}
-    for script in scripts_of(folder, "model", "draw"):
-        for node in ast.walk(ast.parse(script.read_text("utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            for name in names:
-                top = name.partition(".")[0]
-                assert top in sys.stdlib_module_names or top in siblings, f"{shown(script)} imports {name}, which the browser does not have"
-
-
 def test_a_changed_kernel_is_noticed_and_the_message_says_what_to_do(tmp_path: Path) -> None:
     folder = next(folder for folder in FOLDERS if list(folder.glob("*.h200.json")) and list(folder.glob("*.cu")))
     copy = tmp_path / folder.name
     shutil.copytree(folder, copy)
     kernel = next(path for bench in scripts_of(copy, "bench") for path in sources_of(bench) if path.suffix == ".cu")
     kernel.write_text(kernel.read_text("utf-8").replace(";", "; ", 1), "utf-8")
-    problems = list(record.record_problems([copy]))
+    problems = list(map(str, agreement.folder_records(copy)))
     assert problems
     assert all(word in problems[0] for word in (kernel.name, "--restamp", "--gpu", "outdated"))
 
@@ -96,24 +85,24 @@ def test_a_row_that_the_model_contradicts_is_noticed(tmp_path: Path) -> None:
     key = next(key for key in row if key.startswith("predicted_"))
     row[key] += 1
     path.write_text(json.dumps(kept), "utf-8")
-    assert any("the model says" in problem for problem in record.problems_of(path, bench))
+    assert any("the model says" in problem.text for problem in agreement.record_problems(path, bench))
 
 
 def test_a_bench_for_a_cpu_leaves_a_record_that_names_its_libraries(tmp_path: Path) -> None:
     bench = tmp_path / "bench_x.py"
     bench.write_text(CPU_BENCH, "utf-8")
-    assert "--cpu" in next(record.record_problems([tmp_path]))
-    assert record.measure(tmp_path, "gpu") == 0  # which needs no GPU: there is nothing to run on one
-    assert record.measure(tmp_path, "cpu") == 0
+    assert "--cpu" in str(next(agreement.folder_records(tmp_path)))
+    assert measuring.measure([tmp_path], "gpu") == 0  # which needs no GPU: there is nothing to run on one
+    assert measuring.measure([tmp_path], "cpu") == 0
     kept = json.loads((tmp_path / "x.cpu.json").read_text("utf-8"))
     assert kept["versions"] == {"Library": "1.2"}
     assert kept["command"].endswith("--cpu")
-    assert list(record.record_problems([tmp_path])) == []
+    assert list(agreement.folder_records(tmp_path)) == []
     tables = {path.name: text for path, text in record.tables_of([tmp_path])}
     assert "Counted<br>CPU" in tables["x.en.md"]
     assert "Library 1.2" in tables["x.en.md"]
     bench.write_text(CPU_BENCH + "ROWS = 2\n", "utf-8")
-    assert "--cpu" in next(record.record_problems([tmp_path]))
+    assert "--cpu" in str(next(agreement.folder_records(tmp_path)))
 
 
 @needs_compiler
