@@ -20,8 +20,8 @@ class Card:
         return self.sms * 128 * self.mhz / 1e3
 
 
-# NVIDIA's data sheets and architecture whitepapers: H200 and H100 data sheets, A100 data sheet, Blackwell (HGX B200) data sheet, RTX Blackwell,
-# Ada (v2.02) and GA102 whitepapers, L40S, L4, T4 and V100 data sheets. Rates are without sparsity.
+# Bounds, meant only to refuse what is impossible: NVIDIA's published figures (without sparsity, the fastest format), as data sheets,
+# whitepapers and reviews of the cards repeat them. No page states them; a page cites its own source.
 CARDS = {
     "NVIDIA B200": Card("10.0", 8000, 10000, 148, 1965),
     "NVIDIA H200": Card("9.0", 4800, 1979, 132, 1980),
