@@ -119,7 +119,8 @@ def terms() -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=2)
 def _entries(text: str) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = yaml.safe_load(text)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where it is there
+    entries: list[dict[str, Any]] = yaml.load(text, loader)  # noqa: S506 - both are safe ones
     return entries
 
 

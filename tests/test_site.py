@@ -73,12 +73,6 @@ def test_published_sources_are_those_that_the_pages_show(site: Path) -> None:
                 assert "--8<--" not in project.published(path)
 
 
-def test_search_knows_no_figure_text(site: Path) -> None:
-    for language in ("", "en/"):
-        index = (site / f"{language}search/search_index.json").read_text("utf-8")
-        assert "svg" not in index.lower() or "<svg" not in index.lower()
-
-
 def test_the_not_found_page_of_the_root_speaks_both_languages(site: Path) -> None:
     text = (site / "404.html").read_text("utf-8")
     assert 'data-404="zh"' in text
