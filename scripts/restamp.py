@@ -1,7 +1,7 @@
 """Accept a changed source under an old record when nothing that was measured has changed.
 
 The old text is found in git by its digest. Python counts as unchanged when its syntax tree is the same (a bench's TABLES
-and check aside, which come after the measurement), CUDA when NVRTC makes the same machine code of it for every architecture
+and check aside, and a model's main), CUDA when NVRTC makes the same machine code of it for every architecture
 that its first line declares; where it includes headers that NVRTC lacks, when the text is the same but for comments.
 """
 
@@ -16,6 +16,11 @@ from pathlib import Path
 import nvrtc
 from project import ROOT, digest, read_record, record_files, scripts_of, shown, sources_of
 
+# What comes after a bench's measurement: its tables are laid out later, and each test runs its check anew.
+AFTER = {"TABLES", "check"}
+# What a bench never calls of a model: it prints what the page shows beside the listing.
+PRINTING = {"main"}
+
 
 def folder(path: Path) -> Iterator[str]:
     """Restamp the records of a folder's benches where that is right, and say what was done or why not."""
@@ -25,13 +30,14 @@ def folder(path: Path) -> Iterator[str]:
             yield _restamp(file, now)
 
 
-def same(old: str, new: str, suffix: str) -> bool:
+def same(old: str, new: str, name: str) -> bool:
     """Tell whether two texts of a source mean the same to a measurement.
 
     Raises nvrtc.CompileError when a kernel does not compile.
     """
-    if suffix == ".py":
-        return _tree(old) == _tree(new)
+    if name.endswith(".py"):
+        aside = AFTER if name.startswith("bench_") else PRINTING
+        return _tree(old, aside) == _tree(new, aside)
     if not nvrtc.compiles_alone(new):
         return _code(old) == _code(new)
     declared = nvrtc.architectures(new)
@@ -45,17 +51,17 @@ def _code(text: str) -> str:
     return "".join(re.sub(r"//[^\n]*", "", text).split())
 
 
-def _tree(text: str) -> str:
-    """Give a Python text's syntax tree without a bench's TABLES, whose labels are laid out later, and its check, which each test runs anew."""
+def _tree(text: str, aside: set[str]) -> str:
+    """Give a Python text's syntax tree without the functions and names that stand aside from a measurement."""
     module = ast.parse(text)
-    module.body = [node for node in module.body if not _comes_after(node)]
+    module.body = [node for node in module.body if not _names(node) & aside]
     return ast.dump(module)
 
 
-def _comes_after(node: ast.stmt) -> bool:
+def _names(node: ast.stmt) -> set[str]:
     if isinstance(node, ast.FunctionDef):
-        return node.name == "check"
-    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TABLES"
+        return {node.name}
+    return {ast.unparse(target) for target in node.targets} if isinstance(node, ast.Assign) else set()
 
 
 def _restamp(file: Path, now: dict[str, Path]) -> str:
@@ -68,7 +74,7 @@ def _restamp(file: Path, now: dict[str, Path]) -> str:
         old = old_text(path, record["sources"][name])
         if old is None:
             return f"{shown(file)} stays: git holds no {name} with the digest that was measured"
-        if not same(old, path.read_text("utf-8"), path.suffix):
+        if not same(old, path.read_text("utf-8"), name):
             return f"{shown(file)} stays: {name} changed in what was measured; measure again with --gpu"
         record["sources"][name] = digest(path)
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"

@@ -108,13 +108,15 @@ def test_a_bench_for_a_cpu_leaves_a_record_that_names_its_libraries(tmp_path: Pa
 @needs_compiler
 def test_restamp_tells_a_comment_from_a_change() -> None:
     kernel = '// arch: sm_80\nextern "C" __global__ void f(float *a) { a[threadIdx.x] *= 2; }\n'
-    assert restamp.same(kernel, kernel.replace(" }", " /* doubled */ }"), ".cu")
-    assert not restamp.same(kernel, kernel.replace("2", "3"), ".cu")
-    assert restamp.same("a = 1\n", "a = 1  # one\n", ".py")
-    assert not restamp.same("a = 1\n", "a = 2\n", ".py")
-    assert restamp.same("TABLES = {1: 2}\na = 1\n", "TABLES = {}\na = 1\n", ".py")
-    assert restamp.same("def check(rows):\n    assert rows\n", "def check(rows):\n    assert len(rows) > 1\n", ".py")
-    assert not restamp.same("def predict(row):\n    return 1\n", "def predict(row):\n    return 2\n", ".py")
+    assert restamp.same(kernel, kernel.replace(" }", " /* doubled */ }"), "x.cu")
+    assert not restamp.same(kernel, kernel.replace("2", "3"), "x.cu")
+    assert restamp.same("a = 1\n", "a = 1  # one\n", "bench_x.py")
+    assert not restamp.same("a = 1\n", "a = 2\n", "bench_x.py")
+    assert restamp.same("TABLES = {1: 2}\na = 1\n", "TABLES = {}\na = 1\n", "bench_x.py")
+    assert restamp.same("def check(rows):\n    assert rows\n", "def check(rows):\n    assert len(rows) > 1\n", "bench_x.py")
+    assert restamp.same("def main():\n    print(1)\n", "def main():\n    print(2)\n", "model.py")
+    assert not restamp.same("def main():\n    print(1)\n", "def main():\n    print(2)\n", "bench_x.py")
+    assert not restamp.same("def predict(row):\n    return 1\n", "def predict(row):\n    return 2\n", "bench_x.py")
 
 
 def test_restamp_writes_the_new_digest_and_keeps_the_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

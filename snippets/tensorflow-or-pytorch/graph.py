@@ -197,7 +197,7 @@ def main() -> None:
         operations = sum(node.operation not in NO_WORK for node in ordered(outputs))
         print(f"{name:18}{operations:10}{len(cut):9}{len(sizes):9}{sum(sizes):17}")
     text = save(outputs)
-    print(f"saved: {len(text)} bytes; the same result from the text alone: {run(text, x=x) == run(save(graph), x=x)}")
+    print(f"saved: {len(text) / 1000:.1f} kB; the same result from the text alone: {run(text, x=x) == run(save(graph), x=x)}")
 
     feeds = feed("x", (3, 4)), feed("w", (4, 2)), feed("b", (1, 2))
     y = network(*feeds, 0.5)
