@@ -51,6 +51,11 @@ def test_every_page_has_the_policy_and_a_description(site: Path) -> None:
         assert re.search(r'<meta name="description" content="[^"]{10,}"', text), path
 
 
+def test_what_a_page_says_to_its_writers_is_left_out(site: Path) -> None:
+    for path in pages_of(site):
+        assert "<!--" not in re.sub(r"<(script|style)\b.*?</\1>", "", path.read_text("utf-8"), flags=re.DOTALL), path
+
+
 def test_html_is_valid(site: Path) -> None:
     node = shutil.which("node", path=str(Path(sys.executable).parent)) or shutil.which("node")
     command = [node, "node_modules/html-validate/bin/html-validate.mjs", "--config", "html-validate.mjs", f"{site}/**/*.html"]

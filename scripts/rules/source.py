@@ -15,6 +15,11 @@ MARKUP = re.compile(
 )
 
 
+def _sign(match: re.Match[str]) -> str:
+    """Put signs in a match's place that are neither letters nor punctuation nor spaces, and keep its lines."""
+    return re.sub(r"[^\n]", "\x00", match[0])
+
+
 def blank(match: re.Match[str]) -> str:
     """Put spaces in a match's place and keep its lines."""
     return re.sub(r"[^\n]", " ", match[0])
@@ -35,11 +40,10 @@ def without_blocks(text: str) -> str:
 def words(text: str) -> str:
     """Blank all but what is read: code, includes, addresses and other markup.
 
-    Inline code and markup become signs that are neither letters nor punctuation nor spaces, since a sentence goes on across them.
+    Inline code, markup and comments become signs that are neither letters nor punctuation nor spaces, since a sentence goes on across them.
     """
-    text = FRONT_MATTER.sub(_values, text, count=1)
-    text = CODE.sub(lambda match: re.sub(r"[^\n]", "\x00", match[0]), EMBED.sub(blank, without_blocks(text)))
-    return MARKUP.sub(lambda match: re.sub(r"[^\n]", "\x00", match[0]), text)
+    text = COMMENT.sub(_sign, FENCE.sub(blank, FRONT_MATTER.sub(_values, text, count=1)))
+    return MARKUP.sub(_sign, CODE.sub(_sign, EMBED.sub(blank, text)))
 
 
 def _values(head: re.Match[str]) -> str:
