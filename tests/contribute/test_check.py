@@ -55,6 +55,9 @@ def test_a_wrong_path_is_said(word: str, said: str, copy: Path) -> None:  # noqa
 
 def test_quoted_sayings_code_and_addresses_are_left_alone(copy: Path) -> None:
     page = copy / ZH
-    quiet = "“Nsight Computing 很好。” `共享内存32个bank,kernal` [共享](https://a.example/内存32) <https://b.example/a,b>。比例是 1：2，范围 3,4。<!-- 等, 记录 -->kernel 之后。"
+    quiet = (
+        "“Nsight Computing 很好。” `共享内存32个bank,kernal` [共享](https://a.example/内存32) <https://b.example/a,b>。"
+        "比例是 1：2，范围 3,4。<!-- 等, 记录 -->kernel 之后。"
+    )
     page.write_text(page.read_text("utf-8").replace("### 结构 { #structure }\n", f"### 结构 {{ #structure }}\n\n{quiet}\n", 1), "utf-8")
     assert concerns.problems_of([page], programs=False) == []
