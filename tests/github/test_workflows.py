@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -72,12 +73,18 @@ def test_the_links_on_pages_fill_the_form_in() -> None:
     assert {"page", "section"} <= ids
 
 
+def stand_in(folder: Path, text: str) -> None:
+    """Write a command `gh` that runs this Python text; a first line cannot name a Python whose path has a space."""
+    (folder / "gh.py").write_text(text, "utf-8")
+    (folder / "gh").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(folder / "gh.py"))} "$@"\n', "utf-8")
+    (folder / "gh").chmod(0o755)
+
+
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A stand-in for GitHub's command line: it keeps one issue in a file and writes down what it was asked."""
-    script = tmp_path / "gh"
-    script.write_text(
-        f"#!{sys.executable}\n"
+    stand_in(
+        tmp_path,
         "import json, pathlib, sys\n"
         f"here = pathlib.Path({str(tmp_path)!r})\n"
         "state = here / 'issue'\n"
@@ -87,9 +94,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "elif words[:2] in (['issue', 'create'], ['issue', 'edit']): state.write_text(sys.stdin.read()); print('address/7')\n"
         "elif words[:2] == ['issue', 'close']: state.unlink()\n"
         "elif words[:2] != ['label', 'create']: sys.exit('unknown')\n",
-        "utf-8",
     )
-    script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     return tmp_path
 
@@ -109,8 +114,7 @@ def test_one_issue_holds_the_dead_links(hub: Path) -> None:
 
 
 def test_a_refusal_is_told_in_githubs_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "gh").write_text(f"#!{sys.executable}\nimport sys\nsys.exit('HTTP 403: not allowed')\n", "utf-8")
-    (tmp_path / "gh").chmod(0o755)
+    stand_in(tmp_path, "import sys\nsys.exit('HTTP 403: not allowed')\n")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     with pytest.raises(SystemExit, match="HTTP 403: not allowed"):
         tell_links.tell(broken=True, report="x")
@@ -120,8 +124,10 @@ def test_a_refusal_is_told_in_githubs_words(tmp_path: Path, monkeypatch: pytest.
 def test_the_weekly_step_runs(site: Path, tmp_path: Path) -> None:
     # As the workflow has it, except that it opens no connection: what can be run without the network and GitHub.
     (step,) = (step for step in read(GITHUB / "workflows" / "links.yml")["jobs"]["links"]["steps"] if step.get("id") == "ask")
-    script = step["run"].replace(" --online --max-time 2400", "").replace(".venv/bin/python", sys.executable).replace(".cache", str(tmp_path))
-    script = script.replace(" site ", f" {site} ")
+    script = (
+        step["run"].replace(" --online --max-time 2400", "").replace(".venv/bin/python", shlex.quote(sys.executable)).replace(".cache", str(tmp_path))
+    )
+    script = script.replace(" site ", f" {shlex.quote(str(site))} ")
     assert "--online" not in script
     files = {name: tmp_path / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     done = subprocess.run(
