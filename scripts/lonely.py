@@ -6,7 +6,8 @@ Standard library alone, since dev.py and the build's hook use it too.
 import os
 from pathlib import Path
 
-TWIN = {"zh": "en", "en": "zh"}
+from project import TWIN
+
 NAMES = {"zh": "Chinese", "en": "English"}
 
 

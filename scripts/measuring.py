@@ -12,11 +12,10 @@ from typing import Any
 import benches
 import gpu
 import nvrtc
-from project import digest, fixed_environment, read_record, scripts_of, shown, sources_of, write
+from project import CANNOT, digest, fixed_environment, read_record, scripts_of, shown, sources_of, write
 from rules.agreement import record_problems
 from rules.cards import device
 
-CANNOT = 77  # exit status of a bench that this machine cannot run
 REFERENCES = {"h200", "cpu"}  # what the pages' claims are of
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 import notices
-from project import LANGUAGES, ROOT, SNIPPETS, shown
+from project import LANGUAGES, ROOT, SNIPPETS, TWIN, shown
 
 CONFIG = ROOT / "mkdocs.yml"
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
@@ -188,7 +188,7 @@ def _errata(language: str) -> str:
 
 def _names(entry: dict[str, Any], language: str) -> str:
     """Give the line below a term: its name in the other language where it has one of its own, then its other names."""
-    other = "en" if language == "zh" else "zh"
+    other = TWIN[language]
     theirs = [name for name in (entry[other], *entry.get(f"{other}_also", [])) if other == "en" or CHINESE.search(name)]
     name = next(iter(theirs), entry[other])
     names = [] if name == entry[language] else [f"*{name}*{{ lang={other} }}"]

@@ -15,8 +15,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SNIPPETS = ROOT / "snippets"
 LANGUAGES = ("zh", "en")
+TWIN = {"zh": "en", "en": "zh"}
 # The tests look at a site below a path, as a project's pages are; the 404 page has to know it.
 TEST_SITE_URL = "http://127.0.0.1:8000/warpwise/"
+# Exit status of a script or bench whose tools this machine lacks.
+CANNOT = 77
+# How the keys of a record's row begin that came from a device.
+MEASURED = ("counted_", "measured_")
 NOT_QUESTIONS = {"labs", "pages", "__pycache__"}
 
 # The lines by which a page names a part of a file; readers never see them.

@@ -22,12 +22,11 @@ import fenced
 import measuring
 import restamp
 import tables
-from project import hand_over, output_of, read_record, record_files, scripts_of, shown, snippet_folders, write
+from project import CANNOT, hand_over, output_of, read_record, record_files, scripts_of, shown, snippet_folders, write
 from rules.agreement import folder_records
 from rules.problem import Problem, at
 
 SLOWEST = 300  # seconds that one CPU script may take; a bench on a GPU has no limit
-CANNOT = 77  # exit status of a script whose tools (a C++ compiler, say) this machine lacks: what is kept of it stays, unchecked
 
 
 class CannotRunError(Exception):
@@ -119,7 +118,7 @@ def run(script: Path) -> str:
         status, text, told = fenced.run(script, seconds=SLOWEST)
     except fenced.TooLongError:
         raise SystemExit(f"{shown(script)} took more than {SLOWEST} s") from None
-    if status == CANNOT:
+    if status == CANNOT:  # a C++ compiler is missing, say: what is kept of it stays, unchecked
         raise CannotRunError(told.strip())
     if status:
         raise SystemExit(f"{shown(script)} failed with exit status {status}:\n{told}")

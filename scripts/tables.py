@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from project import LANGUAGES, record_files
+from project import LANGUAGES, MEASURED, record_files
 
 Layout = dict[str, dict[str, Sequence[str]]]  # a bench's TABLES: for each table its columns, each with its name in both languages
-MEASURED = ("counted_", "measured_")
 WORDS = {
     "zh": {
         "where": "{gpu}（计算能力 {cc}），驱动 {driver}，NVRTC {nvrtc}，CuPy {cupy}，Nsight Compute {ncu}；时钟未锁定；测于 {recorded}。",

@@ -14,6 +14,7 @@ from mkdocs.structure.pages import Page
 sys.path.append(str(Path(__file__).parent.parent))
 
 import lonely
+from project import TWIN
 
 log = logging.getLogger("mkdocs.hooks")
 
@@ -55,7 +56,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def _other(config: MkDocsConfig) -> Path:
-    return Path(config.docs_dir).parent / ("en" if config.theme["language"] == "zh" else "zh")
+    return Path(config.docs_dir).parent / TWIN[config.theme["language"]]
 
 
 def _present(items: list[Any], here: Path, other: Path) -> list[Any]:

@@ -12,7 +12,7 @@ from mkdocs.structure.pages import Page
 sys.path.append(str(Path(__file__).parent.parent))
 
 from pages import terms
-from project import NOT_QUESTIONS, SNIPPETS
+from project import NOT_QUESTIONS, SNIPPETS, TWIN
 from search_index.reading import Section, sections
 from search_index.terms import terms_of
 from search_index.weighing import Page as Found
@@ -64,7 +64,7 @@ def _kind(page: Page) -> str:
 
 def _twin(page: Page, config: MkDocsConfig) -> list[tuple[str, str]]:
     """Give the headings of the page in the other language, by which it is found in that language too."""
-    other = Path(config.docs_dir).parent / ("en" if config.theme["language"] == "zh" else "zh") / page.file.src_uri
+    other = Path(config.docs_dir).parent / TWIN[config.theme["language"]] / page.file.src_uri
     if other.suffix != ".md" or not other.is_file() or other.name in GATHERED:
         return []
     text = FENCE.sub("", other.read_text("utf-8"))

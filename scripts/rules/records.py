@@ -9,13 +9,12 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from project import digest, record_files
+from project import MEASURED, digest, record_files
 from rules.cards import SLACK, UNKNOWN, Card, device, limits_of
 from rules.problem import Problem, at, line_with
 
 FIELDS = {"versions", "recorded", "command", "sources", "rows"}
 MORE = {"compute_capability", "conditions", "csv", "outdated", "differs"}
-MEASURED = ("counted_", "measured_")
 TIME = re.compile(r"_(?:ns|us|ms|s|cycles)$")
 RATE = re.compile(r"_([kmgtp])?(b|flop)_s$")
 SCALE = {None: 1e-9, "k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3, "p": 1e6}

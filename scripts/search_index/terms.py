@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from project import TWIN
 from search_index.words import joined, normalised, tokens
 
 
@@ -28,7 +29,7 @@ class Term:
 
 def terms_of(entries: list[dict[str, Any]], language: str) -> list[Term]:
     """Give the glossary's terms for the search of a language."""
-    return [_term(entry, language, "en" if language == "zh" else "zh") for entry in entries]
+    return [_term(entry, language, TWIN[language]) for entry in entries]
 
 
 def _term(entry: dict[str, Any], language: str, other: str) -> Term:

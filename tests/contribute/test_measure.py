@@ -13,7 +13,7 @@ import concerns
 import gpu
 import measuring
 import record
-from project import write
+from project import CANNOT, write
 from rules.cards import device
 
 
@@ -87,7 +87,7 @@ def test_counters_that_nobody_may_read(copy: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("gpu.subprocess.run", lambda *_words, **_options: SimpleNamespace(stdout=refused, stderr="", returncode=1))
     with pytest.raises(gpu.CannotMeasureError) as error:
         gpu.counters(["x"], "y")
-    assert error.value.code == measuring.CANNOT
+    assert error.value.code == CANNOT
     assert "NVreg_RestrictProfilingToAdminUsers=0" in capsys.readouterr().err
 
 
