@@ -13,7 +13,7 @@ from links.model import ConfigurationError, Judgement, Link, Verdict, unchecked
 from links.offline import judge_site
 from links.options import Options, parse_options
 from links.report import annotations, json_report, markdown_report, text_report
-from links.repository import RepositoryJudge
+from links.repository import Repository, RepositoryJudge
 from links.rules import Rules, find_rules, read_rules
 from links.scan import Scan, scan_site
 from links.sources import Sources
@@ -70,9 +70,13 @@ def _run(options: Options) -> int:
 
 
 def _rules(options: Options) -> Rules:
-    """Read the rules of the folder where the command runs, or of this project."""
-    path = find_rules(Path.cwd(), Path(__file__).resolve().parent.parent)
-    return read_rules(path, datetime.now(UTC).date() if options.online else None) if path else Rules()
+    """Read the rules of the folder where the command runs, or of this project; REPO_URL, as the build knows it, names the repository."""
+    project = Path(__file__).resolve().parent.parent
+    path = find_rules(Path.cwd(), project)
+    rules = read_rules(path, datetime.now(UTC).date() if options.online else None) if path else Rules()
+    if rules.repository is None and (address := os.environ.get("REPO_URL", "").rstrip("/")):
+        return rules._replace(repository=Repository(address, "main", project))
+    return rules
 
 
 def _links(options: Options, site: Site, scan: Scan, judged: dict[str, Judgement], rules: Rules) -> list[Link]:

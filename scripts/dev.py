@@ -1,6 +1,7 @@
 """The project's commands; each first sets up what it needs, in .venv and web/node_modules.
 
     python3 scripts/dev.py serve [--port 8000]   build both languages, serve them on this machine, rebuild on a change
+    python3 scripts/dev.py check [path ...]      check what you changed, in seconds; --fix mends what a machine can
     python3 scripts/dev.py test [pytest's words] all that continuous integration runs
     python3 scripts/dev.py build                 write the site to site/
 
@@ -23,6 +24,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import changes
+import lonely
 from project import ROOT, TEST_SITE_URL
 
 VENV = ROOT / ".venv"
@@ -46,16 +49,23 @@ class SetupError(Exception):
 def main() -> None:
     """Run the command that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="serve | test | build")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="serve | check | test | build")
     serving = commands.add_parser("serve", help="build and serve, with live reload")
     serving.add_argument("--port", type=int, default=8000, help="the port on 127.0.0.1 (8000)")
+    commands.add_parser("check", help="check what changed, or the named files", add_help=False)
     commands.add_parser("test", help="all that continuous integration runs")
     commands.add_parser("build", help="write site/")
     options, rest = parser.parse_known_args()
-    if rest and options.command != "test":
+    if rest and options.command not in {"test", "check"}:
         parser.error(f"unknown words: {' '.join(rest)}")
     try:
-        sys.exit(serve(options.port) if options.command == "serve" else build() if options.command == "build" else test(rest))
+        actions: dict[str, Callable[[], int]] = {
+            "serve": lambda: serve(options.port),
+            "check": lambda: check(rest),
+            "test": lambda: test(rest),
+            "build": build,
+        }
+        sys.exit(actions[options.command]())
     except SetupError as error:
         sys.exit(f"dev.py: {error}")
     except KeyboardInterrupt:
@@ -65,7 +75,7 @@ def main() -> None:
 def serve(port: int) -> int:
     """Build both languages and serve them, until Ctrl+C."""
     _check_port(port)
-    _python_packages("requirements.txt")
+    python_packages("requirements.txt")
     _browser_part(tests=False)
     print(f"Building; the site will be at http://127.0.0.1:{port}/ and http://127.0.0.1:{port}/en/ (Ctrl+C ends)", flush=True)
     # Not strict: under serve, one dangling link while writing would make every request hang.
@@ -74,21 +84,34 @@ def serve(port: int) -> int:
 
 def build(site: str = "site") -> int:
     """Build both languages, strictly, into a folder of the project."""
-    _python_packages("requirements.txt")
+    python_packages("requirements.txt")
     _browser_part(tests=False)
     return _run(PYTHON, "-m", "mkdocs", "build", "--strict", "--site-dir", site)
 
 
+def check(words: list[str]) -> int:
+    """Check the named files or what changed; for prose alone, the site's packages are enough."""
+    words = [word if word.startswith("-") else os.path.abspath(word) for word in words]  # noqa: PTH100 - a link stays one
+    named = [Path(word) for word in words if not word.startswith("-")]
+    code = "--all" in words or any(path.suffix in {".py", ".cu"} or any(path.rglob("*.py")) for path in named or changes.changed_files())
+    python_packages("requirements-dev.txt" if code else "requirements.txt")
+    return _run(PYTHON, "scripts/check.py", *words)
+
+
 def test(words: list[str]) -> int:
     """Run the tests, after a strict build of the site that they look at."""
-    _python_packages("requirements-dev.txt")
+    python_packages("requirements-dev.txt")
     _browser_part(tests=True)
     chromium = _chromium()
     print(f"Chromium: {chromium}", flush=True)
     _firefox()
+    # On GitHub, what breaks a rule stands beside the changed line, before all that takes longer.
+    if os.environ.get("GITHUB_ACTIONS") and _step("the rules, for what changed", lambda: _run(PYTHON, "scripts/check.py")):
+        return 1
     os.environ.setdefault("SITE_URL", TEST_SITE_URL)
     if _step("strict build", lambda: _run(PYTHON, "-m", "mkdocs", "build", "--strict", "--site-dir", ".cache/site")):
         return 1
+    lonely.report(ROOT)
     os.environ |= {"WARPWISE_CHROMIUM": chromium, "WARPWISE_SITE": str(ROOT / ".cache" / "site")}
     return _step("tests", lambda: _run(PYTHON, "-m", "pytest", *(words or ["-n", "auto"])))
 
@@ -106,7 +129,7 @@ def _check_port(port: int) -> None:
         raise SetupError(f"port {port} is in use: choose another with --port, such as --port {port + 1 if port < PORTS[-1] else 8000}") from None
 
 
-def _python_packages(requirements: str) -> None:
+def python_packages(requirements: str) -> None:
     """Install the hashed requirements into .venv, again only when they or the interpreter changed."""
     stamp = VENV / f".{requirements}.stamp"
     wanted = hashlib.sha256((ROOT / requirements).read_bytes()).hexdigest()

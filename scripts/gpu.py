@@ -18,11 +18,26 @@ from typing import Any
 
 import nvrtc
 
+NO_PERMISSION = (
+    "the driver lets only an administrator read hardware counters: run this as root (sudo -E), or write the line\n"
+    "    options nvidia NVreg_RestrictProfilingToAdminUsers=0\n"
+    "into /etc/modprobe.d/nvidia.conf and start the machine again (on Windows: NVIDIA Control Panel, Developer, Manage GPU Performance Counters)"
+)
+
+
+class CannotMeasureError(SystemExit):
+    """What a bench asks for is more than this machine can do. The bench ends with status 77, which record.py understands; the reason is printed."""
+
+    def __init__(self, reason: str) -> None:
+        """Print the reason."""
+        say(reason)
+        super().__init__(77)
+
 
 def kernel(source: Path, name: str, *options: str) -> Any:
     """Compile a .cu file for the GPU at hand and give one of its kernels; call what comes back with (grid, block, arguments).
 
-    Raises SystemExit when the GPU is none of the architectures that the file's first line declares, or newer than all.
+    Raises CannotMeasureError when the GPU is none of the architectures that the file's first line declares, nor newer than one of them.
     """
     return _module(source, options).get_function(name)
 
@@ -39,7 +54,7 @@ def counters(metrics: Sequence[str], kernels: str) -> list[dict[str, float]]:
     """Run the calling script again as `script --launch` under ncu and give the metrics, one row a launch, in order.
 
     kernels is a regular expression; launches of other kernels (fills, copies) are not counted.
-    Raises SystemExit with ncu's own words when it reads nothing.
+    Raises CannotMeasureError where the system forbids it, and SystemExit with ncu's own words when it reads nothing.
     """
     command = [
         find_ncu(), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
@@ -48,10 +63,17 @@ def counters(metrics: Sequence[str], kernels: str) -> list[dict[str, float]]:
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [line for line in run.stdout.splitlines() if line.startswith('"')]
     if run.returncode or len(lines) < 3:  # noqa: PLR2004 - names, units, at least one launch
+        if "ERR_NVGPUCTRPERM" in run.stdout + run.stderr:
+            raise CannotMeasureError(NO_PERMISSION)
         raise SystemExit(f"ncu read no counters:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
     names, _units, *rows = csv.reader(lines)
     columns = {metric: names.index(metric) for metric in metrics}
     return [{metric: float(row[column].replace(",", "")) for metric, column in columns.items()} for row in rows]
+
+
+def fitting(source: str, here: int) -> list[str]:
+    """Give those of a kernel's declared architectures that mean a GPU such as 90: its own, and earlier ones without an "a"."""
+    return [arch for arch in nvrtc.architectures(source) if int(re.sub(r"\D", "", arch)) == here or (not arch.endswith("a") and int(arch[3:]) < here)]
 
 
 def launching() -> bool:
@@ -65,10 +87,18 @@ def say(text: str) -> None:
 
 
 def describe() -> dict[str, Any]:
-    """Name the GPU and the versions of what measures on it, as a record keeps them."""
-    import cupy  # noqa: PLC0415 - as above
+    """Name the GPU and the versions of what measures on it, as a record keeps them.
 
-    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    Raises SystemExit, with the way out, where there is no CuPy or no GPU.
+    """
+    try:
+        import cupy  # noqa: PLC0415 - as above
+    except ImportError:
+        raise SystemExit("CuPy is not installed: .venv/bin/python -m pip install cupy-cuda13x (cupy-cuda12x for a driver before 580)") from None
+    try:
+        properties = cupy.cuda.runtime.getDeviceProperties(0)
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise SystemExit(f"CuPy finds no GPU ({error}): nvidia-smi says whether the driver sees one") from error
     return {
         "gpu": properties["name"].decode(),
         "compute_capability": f"{properties['major']}.{properties['minor']}",
@@ -80,13 +110,13 @@ def describe() -> dict[str, Any]:
 def find_ncu() -> str:
     """Find Nsight Compute's command.
 
-    Raises SystemExit where there is none.
+    Raises CannotMeasureError where there is none.
     """
     places = [shutil.which("ncu"), *map(str, sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True)), "/usr/local/cuda/bin/ncu"]
     for place in places:
         if place and os.access(place, os.X_OK):
             return place
-    raise SystemExit("ncu is not installed: it comes with the CUDA toolkit and with Nsight Compute")
+    raise CannotMeasureError("ncu is not installed, so no counters are read: it comes with the CUDA toolkit and with Nsight Compute")
 
 
 @functools.cache
@@ -94,13 +124,10 @@ def _module(source: Path, options: tuple[str, ...]) -> Any:
     import cupy  # noqa: PLC0415 - as above
 
     text = source.read_text("utf-8")
-    major, minor = divmod(int(cupy.cuda.Device(0).compute_capability), 10)
-    here = 10 * major + minor
-    declared = nvrtc.architectures(text)
-    # An architecture with an "a" runs on that one alone; the others also mean every later one.
-    fits = [arch for arch in declared if int(re.sub(r"\D", "", arch)) == here or (not arch.endswith("a") and int(arch[3:]) < here)]
+    here = int(cupy.cuda.Device(0).compute_capability)
+    fits = fitting(text, here)
     if not fits:
-        raise SystemExit(f"{source.name} is for {' '.join(declared)}; this GPU is sm_{here}")
+        raise CannotMeasureError(f"{source.name} is for {' '.join(nvrtc.architectures(text))}; this GPU is sm_{here}")
     exact = f"sm_{here}a" if f"sm_{here}a" in fits else f"sm_{here}"
     # CuPy reads the file when the first kernel is asked for, so it has to outlive this function.
     path = Path(_folder().name) / f"{source.stem}-{len(list(Path(_folder().name).iterdir()))}.cubin"
@@ -119,6 +146,10 @@ def _driver() -> str:
 
 
 def _ncu_version() -> str:
-    run = subprocess.run([find_ncu(), "--version"], capture_output=True, text=True, check=True)
+    try:
+        command = find_ncu()
+    except CannotMeasureError:
+        return "none"
+    run = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     found = re.search(r"Version (\S+)", run.stdout)
     return found[1] if found else "unknown"

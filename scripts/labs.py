@@ -7,6 +7,7 @@ those of the cell's caption: # %% caption="What the figure shows."
 
 import os
 import re
+import tempfile
 import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,12 +15,16 @@ from typing import Any
 
 import jupytext
 import nbformat
+from jupyter_client import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, DeadKernelError
+from traitlets import default
 
+import fenced
 from project import ROOT, SNIPPETS, shown
 
 SLOWEST = 120  # seconds that one cell may take
+MOST_CELLS = 5  # so many of the slowest may a lab have
 METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}, "language_info": {"name": "python"}}
 INK, PAPER = "#010101", "#fefefe"  # what a lab draws with where the page's own colours shall stand
 
@@ -35,6 +40,24 @@ ET.register_namespace("", SVG)
 
 class LabError(ValueError):
     """A cell's output is not fit for the site; the message says what to change in the cell."""
+
+
+class FencedKernel(AsyncKernelManager):  # type: ignore[misc]  # its package has no types
+    """A kernel behind the fence: it talks to its client by files, so that it needs no network and gets none."""
+
+    @default("transport")
+    def _files_and_no_ports(self) -> str:
+        return "ipc" if os.name == "posix" else "tcp"
+
+    @default("ip")
+    def _place_of_the_files(self) -> str:
+        # An absolute path, since the kernel starts in another folder than its client.
+        self.folder = tempfile.TemporaryDirectory()
+        return f"{self.folder.name}/kernel" if os.name == "posix" else "127.0.0.1"
+
+    def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
+        """Start it where there is no network."""
+        return [*fenced.without_network(), *super().format_kernel_cmd(extra_arguments=extra_arguments)]
 
 
 def executed(folder: Path = SNIPPETS / "labs") -> list[tuple[Path, str]]:
@@ -61,6 +84,7 @@ def execute(script: Path) -> str:
         notebook,
         timeout=SLOWEST,
         kernel_name="python3",
+        kernel_manager_class=FencedKernel,
         resources={"metadata": {"path": str(script.parent)}},
         on_cell_start=lambda cell, cell_index: started.append(cell_index),  # noqa: ARG005 - nbclient's own names
         # The kernel says on every start that it talks over TCP; only its errors matter here.
@@ -170,9 +194,10 @@ def _settle(cell: Any, name: str) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Give the kernel an environment in which a reader's settings change nothing."""
-    fixed = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "MPLCONFIGDIR": str(ROOT / ".cache" / "matplotlib")}
-    return os.environ | fixed
+    """Give the kernel an environment in which a reader's settings change nothing, and no secret is."""
+    fixed = {"MPLCONFIGDIR": str(ROOT / ".cache" / "matplotlib")}
+    kept = {key: value for key, value in os.environ.items() if key.upper() in {"HOME", "USERPROFILE"}}
+    return fenced.environment(SLOWEST * MOST_CELLS) | kept | fixed
 
 
 def _place(script: Path, notebook: Any, number: int) -> str:

@@ -57,6 +57,11 @@ class Kernel:
         return Counter(line.opcode for line in self.instructions)
 
 
+def compiles_alone(source: str) -> bool:
+    """Tell whether NVRTC has every header of a source: not where it includes CUTLASS's, which nvcc compiles on the GPU's machine."""
+    return "#include <cutlass/" not in source
+
+
 def architectures(source: str) -> list[str]:
     """Give the architectures that a kernel's first line declares, such as ["sm_80", "sm_90a"].
 

@@ -3,17 +3,20 @@
 They are kept in snippets/pages, a file a language, and included like a snippet's output.
 """
 
+import copy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 import notices
-from project import LANGUAGES, ROOT, SNIPPETS, shown
+from project import LANGUAGES, ROOT, SNIPPETS, TWIN, shown
 
+CONFIG = ROOT / "mkdocs.yml"
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 TITLE = re.compile(r"^# (.+?)(?: \{[^}]*\})?$", re.MULTILINE)
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -28,6 +31,8 @@ GROUPS = {
 }
 ALSO = {"zh": "也叫 ", "en": "also "}
 JOINT = {"zh": "、", "en": ", "}
+ERRATA = {"zh": ("页面", "错在哪里", "从何时到何时", "谁发现，哪次提交改正"), "en": ("Page", "What was wrong", "From and to", "Found by, mended in")}
+NO_ERRATA = {"zh": "还没有报告过的错误。", "en": "No error has been reported yet."}
 MORE = {"zh": "详见[{}]({})", "en": " See [{}]({})"}
 
 
@@ -59,24 +64,42 @@ def read_page(path: Path) -> Page:
     title = TITLE.search(body)
     if not title:
         raise ValueError(f"{shown(path)} has no title: its first heading is # and the question")
+    try:
+        meta = copy.copy(_front_matter(head[1]))
+    except yaml.YAMLError as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", 0) + 2
+        raise ValueError(f"{shown(path)} has front matter that is no YAML, line {line}: quote the text in it") from error
+    if not isinstance(meta, dict):
+        raise ValueError(f"{shown(path)} has front matter that is no list of keys: copy it from docs/zh/templates/question.md")  # noqa: TRY004 - as above
     language_folder = next(parent for parent in path.parents if parent.parent.name == "docs")
-    return Page(path.relative_to(language_folder).as_posix(), yaml.safe_load(head[1]) or {}, title[1], body)
+    return Page(path.relative_to(language_folder).as_posix(), meta, title[1], body)
+
+
+@lru_cache(maxsize=512)
+def _front_matter(text: str) -> Any:
+    """Parse front matter, which a build and a check read many times."""
+    return yaml.safe_load(text) or {}
 
 
 def questions(language: str) -> list[Page]:
-    """Give a language's question pages, in the nav's order."""
-    found = [ROOT / "docs" / language / path for path in nav_paths() if (SNIPPETS / Path(path).stem).is_dir() and "/" in path]
+    """Give a language's question pages, in the nav's order; a lab may have a folder of snippets too, but is a notebook."""
+    paths = [Path(path) for path in nav_paths() if "/" in path]
+    found = [ROOT / "docs" / language / path for path in paths if (SNIPPETS / path.stem).is_dir() and path.suffix == ".md"]
     return [read_page(path) for path in found if path.is_file()]
 
 
 def nav_paths() -> list[str]:
     """Give the paths of mkdocs.yml's nav, flat and in order."""
+    return list(_flat_nav(CONFIG.read_text("utf-8")))
 
+
+@lru_cache(maxsize=2)
+def _flat_nav(text: str) -> tuple[str, ...]:
     class Loader(yaml.SafeLoader):
         """A YAML loader that passes over MkDocs's own tags."""
 
     Loader.add_multi_constructor("!", lambda loader, suffix, node: None)  # noqa: ARG005 - the loader's own signature
-    config = yaml.load((ROOT / "mkdocs.yml").read_text("utf-8"), Loader)  # noqa: S506 - derived from the safe one
+    config = yaml.load(text, Loader)  # noqa: S506 - derived from the safe one
 
     def flat(items: list[Any]) -> Iterator[str]:
         for item in items:
@@ -86,25 +109,33 @@ def nav_paths() -> list[str]:
                 for value in item.values():
                     yield from [value] if isinstance(value, str) else flat(value)
 
-    return list(flat(config["nav"]))
+    return tuple(flat(config["nav"]))
 
 
 def terms() -> list[dict[str, Any]]:
     """Give the glossary's entries, as docs/terms.yml holds them."""
-    entries: list[dict[str, Any]] = yaml.safe_load((ROOT / "docs" / "terms.yml").read_text("utf-8"))
+    return _entries((ROOT / "docs" / "terms.yml").read_text("utf-8"))
+
+
+@lru_cache(maxsize=2)
+def _entries(text: str) -> list[dict[str, Any]]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where it is there
+    entries: list[dict[str, Any]] = yaml.load(text, loader)  # noqa: S506 - both are safe ones
     return entries
 
 
 def gathered() -> Iterator[tuple[Path, str]]:
-    """Give each gathered file with its text."""
+    """Give each gathered file with its text; the notices where the browser's packages are, which they are read from."""
     for language in LANGUAGES:
         pages = questions(language)
         topics = {page.topic: read_page(ROOT / "docs" / language / page.topic / "index.md").title for page in pages}
         parts = {"questions": _table(pages, topics, language), "review": _review(pages, topics, language), "glossary": _glossary(language)}
+        parts["errata"] = _errata(language)
         parts |= {f"topic-{topic}": _topic([page for page in pages if page.topic == topic], language) for topic in topics}
         for name, text in parts.items():
             yield SNIPPETS / "pages" / f"{name}.{language}.md", text.rstrip("\n") + "\n"
-    yield from notices.notices()
+    if (notices.WEB / "node_modules").is_dir():
+        yield from notices.notices()
 
 
 def _table(pages: list[Page], topics: dict[str, str], language: str) -> str:
@@ -143,9 +174,21 @@ def _glossary(language: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _errata(language: str) -> str:
+    """List what was wrong, newest first; while there is nothing, say so."""
+    entries: list[dict[str, Any]] = yaml.safe_load((ROOT / "docs" / "errata.yml").read_text("utf-8"))
+    if not entries:
+        return NO_ERRATA[language]
+    lines = [ERRATA[language], ("---",) * 4]
+    for entry in sorted(entries, key=lambda entry: entry["mended"], reverse=True):
+        place = f"[{_short_title(entry['page'], language)}](../{entry['page']})"
+        lines.append((place, entry[language], f"{entry['since']} – {entry['mended']}", f"{entry['finder']}, `{entry['commit']}`"))
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
 def _names(entry: dict[str, Any], language: str) -> str:
     """Give the line below a term: its name in the other language where it has one of its own, then its other names."""
-    other = "en" if language == "zh" else "zh"
+    other = TWIN[language]
     theirs = [name for name in (entry[other], *entry.get(f"{other}_also", [])) if other == "en" or CHINESE.search(name)]
     name = next(iter(theirs), entry[other])
     names = [] if name == entry[language] else [f"*{name}*{{ lang={other} }}"]

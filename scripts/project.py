@@ -2,8 +2,12 @@
 
 import ast
 import hashlib
+import importlib.util
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +15,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SNIPPETS = ROOT / "snippets"
 LANGUAGES = ("zh", "en")
+TWIN = {"zh": "en", "en": "zh"}
 # The tests look at a site below a path, as a project's pages are; the 404 page has to know it.
 TEST_SITE_URL = "http://127.0.0.1:8000/warpwise/"
+# Exit status of a script or bench whose tools this machine lacks.
+CANNOT = 77
+# How the keys of a record's row begin that came from a device.
+MEASURED = ("counted_", "measured_")
 NOT_QUESTIONS = {"labs", "pages", "__pycache__"}
 
 # The lines by which a page names a part of a file; readers never see them.
@@ -95,6 +104,30 @@ def digest(path: Path) -> str:
 def shown(path: Path) -> str:
     """Give a path as a message prints it: from the project's root, with forward slashes."""
     return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
+
+
+def fixed_environment() -> dict[str, str]:
+    """Give the caller's environment with what would change an output from run to run set fast."""
+    fixed = {"PYTHONPATH": str(ROOT / "scripts"), "PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return os.environ | fixed
+
+
+def hand_over(package: str) -> None:
+    """Go on with the Python of .venv where this one lacks a package and that one is there: so python3 is what people type."""
+    names = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
+    python = ROOT / ".venv" / names[0] / names[1]
+    if importlib.util.find_spec(package) or not python.exists() or Path(sys.prefix) == ROOT / ".venv":
+        return
+    sys.stdout.flush()
+    raise SystemExit(subprocess.run([python, *sys.argv], check=False).returncode)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file if its text is another one, and say so."""
+    if not path.is_file() or path.read_text("utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8", newline="\n")
+        print(f"wrote {shown(path)}")
 
 
 def _siblings(script: Path) -> Iterator[Path]:

@@ -3,9 +3,9 @@
 import gzip
 import http.server
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 
 TEXT = {".html", ".css", ".js", ".mjs", ".svg", ".json", ".xml", ".txt", ".py", ".cu", ".md", ".ipynb"}
@@ -15,6 +15,7 @@ class StaticHost(http.server.SimpleHTTPRequestHandler):
     """Serve a folder below a path, as a project's pages are served."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two writes: the second would wait 40 ms for the first's acknowledgement
 
     def __init__(self, *arguments: object, site: Path, prefix: str) -> None:
         """Serve `site` below `prefix`, which begins and ends with a slash."""
@@ -27,7 +28,7 @@ class StaticHost(http.server.SimpleHTTPRequestHandler):
         below = path.removeprefix(self.prefix) if path.startswith(self.prefix) else "404.html/missing"
         file = (self.site / below).resolve()
         if file.is_dir() and not path.endswith("/"):
-            self._answer(301, b"", {"Location": f"{path}/"})
+            self.answer(301, b"", {"Location": f"{path}/"})
             return
         if file.is_dir():
             file /= "index.html"
@@ -38,12 +39,13 @@ class StaticHost(http.server.SimpleHTTPRequestHandler):
         compressed = file.suffix in TEXT and "gzip" in self.headers.get("Accept-Encoding", "")
         if compressed:
             headers["Content-Encoding"] = "gzip"
-        self._answer(200 if found else 404, _body(file, file.stat().st_mtime_ns, compressed=compressed), headers)
+        self.answer(200 if found else 404, _body(file, file.stat().st_mtime_ns, compressed=compressed), headers)
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class's own signature
         """Say nothing."""
 
-    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+    def answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        """Send an answer."""
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
@@ -51,10 +53,16 @@ class StaticHost(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
 
+def prepared(files: Iterable[Path]) -> None:
+    """Compress files before they are asked for, as hosts do."""
+    for file in files:
+        _body(file.resolve(), file.stat().st_mtime_ns, compressed=True)
+
+
 @contextmanager
-def serving(site: Path, prefix: str = "/") -> Iterator[str]:
+def serving(site: Path, prefix: str = "/", host: type[StaticHost] = StaticHost) -> Iterator[str]:
     """Serve a folder on a free port of 127.0.0.1 and give the address, which ends with the prefix."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(StaticHost, site=site, prefix=prefix))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(host, site=site, prefix=prefix))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -76,6 +84,6 @@ def _guess(file: Path) -> str:
     return mimetypes.guess_type(file.name)[0] or "application/octet-stream"
 
 
-@lru_cache(maxsize=256)
+@cache
 def _body(file: Path, _changed: int, *, compressed: bool) -> bytes:
     return gzip.compress(file.read_bytes(), 9, mtime=0) if compressed else file.read_bytes()

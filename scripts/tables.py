@@ -5,44 +5,52 @@ that hold all its keys. Keys that begin with counted_ or measured_ came from a d
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from project import LANGUAGES, record_files
+from project import LANGUAGES, MEASURED, record_files
 
-MEASURED = ("counted_", "measured_")
+Layout = dict[str, dict[str, Sequence[str]]]  # a bench's TABLES: for each table its columns, each with its name in both languages
 WORDS = {
     "zh": {
         "where": "{gpu}（计算能力 {cc}），驱动 {driver}，NVRTC {nvrtc}，CuPy {cupy}，Nsight Compute {ncu}；时钟未锁定；测于 {recorded}。",
+        "where_cpu": "CPU（{cpu}），{versions}；测于 {recorded}。",
         "raw": "原始记录",
         "command": "复现命令",
         "earlier": "用较早的源码测得",
         "outdated": "记录已过时：",
+        "differs": "在这张卡上，bench 的断言不全成立，见原始记录的 differs",
+        "none": "还没有测量：`{}`",
+        "comma": "，",
         "joint": "；",
         "stop": "。",
     },
     "en": {
         "where": "{gpu} (compute capability {cc}), driver {driver}, NVRTC {nvrtc}, CuPy {cupy}, Nsight Compute {ncu}; "
         "clocks not locked; measured on {recorded}.",
+        "where_cpu": "CPU ({cpu}), {versions}; measured on {recorded}.",
         "raw": "Raw record",
         "command": "command",
         "earlier": "measured with an earlier version of the sources",
         "outdated": "Outdated: ",
+        "differs": "on this card not all of the bench's claims hold, see differs in the raw record",
+        "none": "Not measured yet: `{}`",
+        "comma": ", ",
         "joint": "; ",
         "stop": ".",
     },
 }
 
 
-def files(bench: Path, module: ModuleType, records: list[dict[str, Any]], outdated: list[bool]) -> Iterator[tuple[Path, str]]:
-    """Give each language's file of tables with its text: a section a table, then the section "source"."""
+def files(bench: Path, layout: Layout, records: list[dict[str, Any]], outdated: list[bool], kind: str) -> Iterator[tuple[Path, str]]:
+    """Give each language's file of tables with its text: a section a table, then the section "source"; without a record, heads alone."""
     stem = bench.stem.removeprefix("bench_")
     for number, language in enumerate(LANGUAGES):
-        parts = [section(name, table({key: labels[number] for key, labels in columns.items()}, records)) for name, columns in module.TABLES.items()]
+        parts = [section(name, table({key: labels[number] for key, labels in columns.items()}, records)) for name, columns in layout.items()]
         lines = [source(path, record, old, language) for path, record, old in zip(record_files(bench), records, outdated, strict=True)]
-        parts.append(section("source", "\n\n".join(lines)))
+        none = WORDS[language]["none"].format(f"python3 scripts/record.py {bench.parent.name} --{kind}")
+        parts.append(section("source", "\n\n".join(lines) or none))
         yield bench.with_name(f"{stem}.{language}.md"), "\n".join(parts)
 
 
@@ -51,7 +59,7 @@ def table(columns: dict[str, str], records: list[dict[str, Any]]) -> str:
     heads: list[tuple[str, str, int]] = []
     for key, label in columns.items():
         if key.startswith(MEASURED):
-            heads += [(key, f"{label}<br>{record['gpu'].removeprefix('NVIDIA ')}", index) for index, record in enumerate(records)]
+            heads += [(key, f"{label}<br>{short_name(record)}", index) for index, record in enumerate(records)]
         else:
             heads.append((key, label, -1))
     shared = {key for key in columns if not key.startswith(MEASURED)}
@@ -87,6 +95,11 @@ def decimals_of(values: list[object]) -> int:
     return max(0, min(wanted, 5 - math.floor(math.log10(max(sizes)))))
 
 
+def short_name(record: dict[str, Any]) -> str:
+    """Give a card's name as a column has room for it."""
+    return str(record.get("gpu", "CPU")).removeprefix("NVIDIA ").removeprefix("GeForce ")
+
+
 def section(name: str, text: str) -> str:
     """Wrap a part so that a page can include it by name."""
     return f"<!-- --8<-- [start:{name}] -->\n{text}\n<!-- --8<-- [end:{name}] -->\n"
@@ -95,17 +108,28 @@ def section(name: str, text: str) -> str:
 def source(path: Path, record: dict[str, Any], old: bool, language: str) -> str:  # noqa: FBT001 - the table's own flag
     """Say where a record's numbers come from, with links to the raw file and the command that made it."""
     words = WORDS[language]
-    where = words["where"].format(
-        gpu=record["gpu"], cc=record.get("compute_capability", "?"), recorded=record["recorded"], **{"nvrtc": "?"} | record["versions"]
-    )
-    limits = [value if isinstance(value, str) else value[language] for key, value in record.get("conditions", {}).items() if key != "clocks"]
+    if "cpu" in record:
+        versions = words["comma"].join(f"{name} {version}" for name, version in record["versions"].items())
+        where = words["where_cpu"].format(cpu=record["cpu"], versions=versions, recorded=record["recorded"])
+    else:
+        where = words["where"].format(
+            gpu=record["gpu"], cc=record.get("compute_capability", "?"), recorded=record["recorded"], **{"nvrtc": "?"} | record["versions"]
+        )
+    limits = [_in(language, value) for key, value in record.get("conditions", {}).items() if key != "clocks"]
     if "outdated" in record:
-        limits.append(words["outdated"] + record["outdated"])
+        limits.append(words["outdated"] + _in(language, record["outdated"]))
     elif old:
         limits.append(words["earlier"])
+    if "differs" in record:
+        limits.append(words["differs"])
     more = words["joint"].join(limits) + words["stop"] if limits else ""
     link = f"[{words['raw']}](../snippets/{path.parent.name}/{path.name}){words['joint']}{words['command']} `{record['command']}`{words['stop']}"
     return " ".join(filter(None, [where, more, link]))
+
+
+def _in(language: str, value: str | dict[str, str]) -> str:
+    """Give a sentence of a record in a language: as it stands, or the one of several."""
+    return value if isinstance(value, str) else value[language]
 
 
 def _numeric(records: list[dict[str, Any]], names: dict[str, None], key: str) -> bool:

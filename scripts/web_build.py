@@ -16,7 +16,7 @@ from project import ROOT
 WEB = ROOT / "web"
 BUILT = ROOT / "theme" / "assets" / "built"
 STYLESHEETS = Path(str(files("material"))) / "templates" / "assets" / "stylesheets"
-FORMATS = {"site.js": "esm", "early.js": "iife"}
+SCRIPTS = {"site.js": "site.js", "search.js": "search/search.js"}
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def build(target: Path = BUILT) -> dict[str, int]:
 
     Raises SystemExit when esbuild refuses a source; its own message names file and line.
     """
-    texts = {entry: _esbuild(f"src/{entry}", "--bundle", f"--format={form}") for entry, form in FORMATS.items()}
+    texts = {entry: _esbuild(f"src/{source}", "--bundle", "--format=esm") for entry, source in SCRIPTS.items()}
     # One stylesheet: Material's, less what the site never shows, and then the site's own.
     own = b"".join((WEB / "src" / name).read_bytes() for name in ("site.css", "run/offered.css"))
     texts["site.css"] = _esbuild("--loader=css", text=_node("material.mjs", str(STYLESHEETS)) + own)

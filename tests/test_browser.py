@@ -115,18 +115,6 @@ def test_the_palette_is_kept(address: str, context: BrowserContext) -> None:
     assert page.evaluate("document.body.dataset.mdColorScheme") != before
 
 
-def test_search_asks_for_nothing_before_it_is_opened_and_finds(address: str, context: BrowserContext) -> None:
-    page, troubles = watched(context, address)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(f"{address}en/", wait_until="networkidle")
-    assert not [url for url in asked if "search" in url]
-    page.click("input[name=query]")
-    page.keyboard.type("broadcast", delay=20)
-    page.wait_for_selector(".md-search-result__item a[href*='bank-conflicts']")
-    assert not troubles
-
-
 def test_the_table_of_questions_can_be_filtered_and_shared(address: str, context: BrowserContext) -> None:
     page = context.new_page()
     for language, word in (("", "float4"), ("en/", "float4")):

@@ -77,7 +77,7 @@ def test_a_half_made_venv_is_made_anew(place: Path, monkeypatch: pytest.MonkeyPa
     leftover = place / ".venv" / "leftover"
     leftover.parent.mkdir()
     leftover.touch()
-    dev._python_packages("requirements.txt")  # noqa: SLF001 - the step that serve, test and build share
+    dev.python_packages("requirements.txt")
     assert not leftover.exists()
     assert [command[1:3] for command in ran] == [("-m", "venv"), ("-m", "pip")]
     assert (place / ".venv" / ".requirements.txt.stamp").read_text() == hashlib.sha256((ROOT / "requirements.txt").read_bytes()).hexdigest()
@@ -87,10 +87,10 @@ def test_nothing_is_installed_twice(place: Path, monkeypatch: pytest.MonkeyPatch
     ran: list[tuple[object, ...]] = []
     monkeypatch.setattr(dev, "_run", recording(place, ran))
     monkeypatch.setattr(dev, "_works", lambda _python: (place / ".venv").exists())
-    dev._python_packages("requirements-dev.txt")  # noqa: SLF001 - as above
+    dev.python_packages("requirements-dev.txt")
     installed = len(ran)
-    dev._python_packages("requirements-dev.txt")  # noqa: SLF001 - as above
-    dev._python_packages("requirements.txt")  # noqa: SLF001 - the tests' packages hold the site's
+    dev.python_packages("requirements-dev.txt")
+    dev.python_packages("requirements.txt")
     assert len(ran) == installed
 
 
@@ -104,3 +104,13 @@ def test_locks_hold_hashes_and_no_addresses() -> None:
     lock = (ROOT / "web" / "package-lock.json").read_text("utf-8")
     assert '"resolved"' not in lock
     assert lock.count('"integrity"') > 5
+
+
+@pytest.mark.parametrize(("changed", "packages"), [("docs/en/index.md", "requirements.txt"), ("snippets/x/x.py", "requirements-dev.txt")])
+def test_a_changed_sentence_needs_the_sites_packages_alone(changed: str, packages: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("changes.changed_files", lambda: [ROOT / changed])
+    monkeypatch.setattr(dev, "python_packages", asked.append)
+    monkeypatch.setattr(dev, "_run", lambda *_words, **_options: 0)
+    assert dev.check([]) == 0
+    assert asked == [packages]

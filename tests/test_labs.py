@@ -12,7 +12,8 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 import labs
-from project import ROOT, SNIPPETS, published, read_record
+import pages
+from project import LANGUAGES, ROOT, SNIPPETS, published, read_record
 
 SCRIPTS = sorted((SNIPPETS / "labs").glob("*.*.py"))
 NAMES = sorted({script.name.partition(".")[0] for script in SCRIPTS})
@@ -40,8 +41,8 @@ def executed() -> list[tuple[Path, str]]:
 
 def test_notebooks_are_what_their_scripts_give(executed: list[tuple[Path, str]]) -> None:
     for path, text in executed:
-        assert path.is_file(), f"{path} is missing: python scripts/record.py labs"
-        assert path.read_text("utf-8") == text, f"{path} is not what its script gives: python scripts/record.py labs, then read the diff"
+        assert path.is_file(), f"{path} is missing: python3 scripts/record.py labs"
+        assert path.read_text("utf-8") == text, f"{path} is not what its script gives: python3 scripts/record.py labs, then read the diff"
     kept = {path for language in ("zh", "en") for path in (ROOT / "docs" / language / "labs").glob("*.ipynb")}
     assert kept == {path for path, _ in executed}, "a notebook without a script: delete it"
 
@@ -123,6 +124,50 @@ def test_the_records_show_what_the_roofline_lab_says_of_them() -> None:
             assert 1.1 * no_overlap < row["measured_gflop_s"] < 0.9 * roof, ("it lies well between", row)
 
 
+def test_the_record_shows_what_the_slow_to_fast_lab_says_of_it() -> None:
+    rows = read_record(SNIPPETS / "slow-to-fast" / "norm.h200.json")["rows"]
+    roofs = rows.pop("roofs")
+    first, second, tiled, padded, more, batched, wide = rows.values()
+    time = {name: row["measured_time_ms"] / roofs["measured_copy_time_ms"] for name, row in rows.items()}  # in copies
+
+    def longest(row: dict[str, Any]) -> str:
+        stalls = {key: value for key, value in row.items() if key.startswith("counted_stall_")}
+        return max(stalls, key=stalls.__getitem__).removeprefix("counted_stall_")
+
+    for name, row in rows.items():
+        least = row["predicted_least_ms"] * (0.9 if name == "padded" else 1)
+        assert least < row["measured_time_ms"] < row["predicted_most_ms"], "times lie within the bounds, or less than a tenth below"
+    assert 1 < time["batched"] < 1.04, "what remains takes less than 4% longer than a copy"
+    assert time["three_passes"] / time["batched"] > 7, "and less than a seventh of the first"
+    assert longest(first) == longest(second) == "lg_throttle", "step 1: nearly all waiting is for the queue of memory instructions"
+    assert first["counted_dram_percent"] < 25, "DRAM is at less than a quarter of its peak"
+    assert first["counted_l2_percent"] > 75, "and L2 the busiest level"
+    assert 0.65 < second["counted_dram_read_bytes"] / first["counted_dram_read_bytes"] < 0.75, "DRAM reads 30% less"
+    assert 0.98 < time["two_passes"] / time["three_passes"] < 1.1, "but the time is no shorter"
+    assert 2.6 < time["two_passes"] / time["tiled"] < 3.1, "step 2: nearly three times as fast"
+    assert 2.6 < time["tiled"] < 3.1, "and still nearly three copies"
+    assert tiled["counted_l1_percent"] > 2 * max(tiled["counted_l2_percent"], tiled["counted_dram_percent"]), "L1 is the busiest"
+    assert 1.7 < time["tiled"] / time["padded"] < 2, "step 3: nearly twice as fast"
+    assert max(padded[f"counted_{level}_percent"] for level in ("compute", "dram", "l2", "l1")) < 70, "no level is near its peak"
+    assert longest(padded) == "long_scoreboard", "warps wait for loads"
+    assert 70 < padded["counted_occupancy_percent"] < 75, "step 4: occupancy is below three quarters"
+    assert round(more["counted_occupancy_percent"]) == 97, "and what becomes of it"
+    assert 0.96 < time["more_warps"] / time["padded"] < 0.98, "some 3% shorter"
+    assert 0.86 < more["predicted_in_flight_ms"] / padded["predicted_in_flight_ms"] < 0.89, "the model promises an eighth"
+    assert more["counted_stall_barrier"] > 1.4 * padded["counted_stall_barrier"], "warps wait longer at the barrier"
+    assert round(batched["counted_dram_percent"]) == 85, "step 5: DRAM is at 85%"
+    assert all(abs(batched[f"counted_{key}_percent"] - roofs[f"counted_copy_{key}_percent"]) < 4 for key in ("dram", "l2")), "about as a copy"
+    assert 0.76 < wide["counted_instructions"] / batched["counted_instructions"] < 0.84, "step 6: a fifth fewer instructions"
+    assert 0.97 < time["wide"] / time["batched"] < 1.03, "and no difference"
+
+
+def test_a_lab_with_snippets_of_its_own_is_no_question() -> None:
+    own = {name for name in NAMES if (SNIPPETS / name).is_dir()}
+    assert own
+    for language in LANGUAGES:
+        assert not own & {Path(page.path).stem for page in pages.questions(language)}
+
+
 @pytest.mark.parametrize("folder", ["labs", "en/labs"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lab_is_a_light_page_without_third_parties(site: Path, folder: str, name: str) -> None:
@@ -148,8 +193,9 @@ def test_a_lab_offers_itself_and_its_data(site: Path, folder: str, name: str) ->
     page = site / folder / name
     tree = LexborHTMLParser((page / "index.html").read_text("utf-8"))
     offered = [link.attributes["href"] or "" for link in tree.css("a[download]")]
+    above = [link.attributes["href"] or "" for link in tree.css(".lab-files a[download]")]  # elsewhere stands a kernel's archive
     notebook = json.loads((page / f"{name}.ipynb").read_text("utf-8"))
-    assert [Path(link).name for link in offered] == [f"{name}.ipynb", *(Path(data).name for data in notebook["metadata"]["page"]["data"])]
+    assert [Path(link).name for link in above] == [f"{name}.ipynb", *(Path(data).name for data in notebook["metadata"]["page"]["data"])]
     assert all((page / link).is_file() for link in offered), offered
     [heading], [title], [description] = tree.css("article h1"), tree.css("head title"), tree.css("meta[name=description]")
     assert title.text().startswith(heading.text(deep=False)), "the page's name, in the nav too, is its H1"

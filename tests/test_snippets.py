@@ -1,6 +1,5 @@
 """The snippet protocol: what is kept is what the scripts print, records are of their sources, kernels compile."""
 
-import ast
 import json
 import shutil
 import subprocess
@@ -9,13 +8,24 @@ from pathlib import Path
 
 import pytest
 
+import measuring
 import nvrtc
 import record
 import restamp
 from project import ROOT, SNIPPETS, digest, record_files, scripts_of, shown, snippet_folders, sources_of
+from rules import agreement
 
 FOLDERS = snippet_folders()
-KERNELS = [(path, arch) for path in sorted(SNIPPETS.glob("*/*.cu")) for arch in nvrtc.architectures(path.read_text("utf-8"))]
+SOURCES = [path for path in sorted(SNIPPETS.glob("*/*.cu")) if nvrtc.compiles_alone(path.read_text("utf-8"))]
+KERNELS = [(path, arch) for path in SOURCES for arch in nvrtc.architectures(path.read_text("utf-8"))]
+CPU_BENCH = """import json
+DEVICE = "cpu"
+TABLES = {"all": {"calls": ("调用", "Calls"), "counted_traces": ("实测", "Counted")}}
+def predict(inputs): return {}
+def check(rows): assert rows
+if __name__ == "__main__":
+    print(json.dumps({"rows": {"one": {"calls": 3, "counted_traces": 1}}, "versions": {"Library": "1.2"}}))
+"""
 needs_compiler = pytest.mark.skipif(sys.platform == "darwin", reason="NVIDIA publishes no CUDA compiler for macOS")
 
 
@@ -35,7 +45,7 @@ def test_outputs_and_tables_are_what_the_scripts_print(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_records_are_of_their_sources_and_agree_with_the_model(folder: Path) -> None:
-    assert list(record.record_problems([folder])) == []
+    assert list(agreement.folder_records(folder)) == []
 
 
 def test_gathered_pages_are_current() -> None:
@@ -44,22 +54,14 @@ def test_gathered_pages_are_current() -> None:
     assert list(record.differences(pages.gathered())) == []
 
 
+def test_only_cutlass_is_left_to_another_compiler() -> None:
+    assert [shown(path) for path in SNIPPETS.glob("*/*.cu") if path not in SOURCES] == ["snippets/cutlass-gemm/collective.cu"]
+
+
 @needs_compiler
 @pytest.mark.parametrize(("path", "arch"), KERNELS, ids=[f"{shown(path)}-{arch}" for path, arch in KERNELS])
 def test_kernel_compiles(path: Path, arch: str) -> None:
     assert nvrtc.compile_kernels(path.read_text("utf-8"), arch)
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_snippets_that_run_in_the_page_need_the_standard_library_alone(folder: Path) -> None:
-    siblings = {path.stem for path in folder.glob("*.py")}
-    for script in scripts_of(folder, "model", "draw"):
-        for node in ast.walk(ast.parse(script.read_text("utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            for name in names:
-                top = name.partition(".")[0]
-                assert top in sys.stdlib_module_names or top in siblings, f"{shown(script)} imports {name}, which the browser does not have"
 
 
 def test_a_changed_kernel_is_noticed_and_the_message_says_what_to_do(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_a_changed_kernel_is_noticed_and_the_message_says_what_to_do(tmp_path: P
     shutil.copytree(folder, copy)
     kernel = next(path for bench in scripts_of(copy, "bench") for path in sources_of(bench) if path.suffix == ".cu")
     kernel.write_text(kernel.read_text("utf-8").replace(";", "; ", 1), "utf-8")
-    problems = list(record.record_problems([copy]))
+    problems = list(map(str, agreement.folder_records(copy)))
     assert problems
     assert all(word in problems[0] for word in (kernel.name, "--restamp", "--gpu", "outdated"))
 
@@ -83,17 +85,38 @@ def test_a_row_that_the_model_contradicts_is_noticed(tmp_path: Path) -> None:
     key = next(key for key in row if key.startswith("predicted_"))
     row[key] += 1
     path.write_text(json.dumps(kept), "utf-8")
-    assert any("the model says" in problem for problem in record.problems_of(path, bench))
+    assert any("the model says" in problem.text for problem in agreement.record_problems(path, bench))
+
+
+def test_a_bench_for_a_cpu_leaves_a_record_that_names_its_libraries(tmp_path: Path) -> None:
+    bench = tmp_path / "bench_x.py"
+    bench.write_text(CPU_BENCH, "utf-8")
+    assert "--cpu" in str(next(agreement.folder_records(tmp_path)))
+    assert measuring.measure([tmp_path], "gpu") == 0  # which needs no GPU: there is nothing to run on one
+    assert measuring.measure([tmp_path], "cpu") == 0
+    kept = json.loads((tmp_path / "x.cpu.json").read_text("utf-8"))
+    assert kept["versions"] == {"Library": "1.2"}
+    assert kept["command"].endswith("--cpu")
+    assert list(agreement.folder_records(tmp_path)) == []
+    tables = {path.name: text for path, text in record.tables_of([tmp_path])}
+    assert "Counted<br>CPU" in tables["x.en.md"]
+    assert "Library 1.2" in tables["x.en.md"]
+    bench.write_text(CPU_BENCH + "ROWS = 2\n", "utf-8")
+    assert "--cpu" in str(next(agreement.folder_records(tmp_path)))
 
 
 @needs_compiler
 def test_restamp_tells_a_comment_from_a_change() -> None:
     kernel = '// arch: sm_80\nextern "C" __global__ void f(float *a) { a[threadIdx.x] *= 2; }\n'
-    assert restamp.same(kernel, kernel.replace(" }", " /* doubled */ }"), ".cu")
-    assert not restamp.same(kernel, kernel.replace("2", "3"), ".cu")
-    assert restamp.same("a = 1\n", "a = 1  # one\n", ".py")
-    assert not restamp.same("a = 1\n", "a = 2\n", ".py")
-    assert restamp.same("TABLES = {1: 2}\na = 1\n", "TABLES = {}\na = 1\n", ".py")
+    assert restamp.same(kernel, kernel.replace(" }", " /* doubled */ }"), "x.cu")
+    assert not restamp.same(kernel, kernel.replace("2", "3"), "x.cu")
+    assert restamp.same("a = 1\n", "a = 1  # one\n", "bench_x.py")
+    assert not restamp.same("a = 1\n", "a = 2\n", "bench_x.py")
+    assert restamp.same("TABLES = {1: 2}\na = 1\n", "TABLES = {}\na = 1\n", "bench_x.py")
+    assert restamp.same("def check(rows):\n    assert rows\n", "def check(rows):\n    assert len(rows) > 1\n", "bench_x.py")
+    assert restamp.same("def main():\n    print(1)\n", "def main():\n    print(2)\n", "model.py")
+    assert not restamp.same("def main():\n    print(1)\n", "def main():\n    print(2)\n", "bench_x.py")
+    assert not restamp.same("def predict(row):\n    return 1\n", "def predict(row):\n    return 2\n", "bench_x.py")
 
 
 def test_restamp_writes_the_new_digest_and_keeps_the_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

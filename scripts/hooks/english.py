@@ -10,9 +10,15 @@ _serving = False
 
 
 def on_startup(command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:  # noqa: FBT001, ARG001 - MkDocs's own signature
-    """Remember the command, for the nested build."""
+    """Remember the command, for the nested build and the policy: live reload is an inline script, so serve goes without one."""
     global _serving  # noqa: PLW0603 - MkDocs keeps hooks as modules
     _serving = command == "serve"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Tell the templates whether the site is being served."""
+    config.extra["serving"] = _serving
+    return config
 
 
 def on_post_build(config: MkDocsConfig) -> None:

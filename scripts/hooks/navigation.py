@@ -1,6 +1,7 @@
 """Name the sections after their index pages, leave out pages that this language lacks, tell templates about twins."""
 
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,11 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 
+sys.path.append(str(Path(__file__).parent.parent))
+
+import lonely
+from project import TWIN
+
 log = logging.getLogger("mkdocs.hooks")
 
 
@@ -17,8 +23,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Take out of the nav what has no page in this language but has one in the other."""
     here, other = Path(config.docs_dir), _other(config)
     config.nav = _present(config.nav or [], here, other)
-    lonely = sorted(_pages(here) ^ _pages(other))
-    config.extra["lonely"] = lonely
+    config.extra["lonely"] = sorted(lonely.pages(here) ^ lonely.pages(other))
     return config
 
 
@@ -45,18 +50,13 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
 
 def on_post_build(config: MkDocsConfig) -> None:
     """Close the build with the number of pages that stand in one language only."""
-    lonely = config.extra["lonely"]
+    alone = config.extra["lonely"]
     if config.theme["language"] == "zh":
-        log.info("%d pages in one language only%s", len(lonely), f": {', '.join(lonely)}" if lonely else "")
+        log.info("%d pages in one language only%s", len(alone), f": {', '.join(alone)}" if alone else "")
 
 
 def _other(config: MkDocsConfig) -> Path:
-    return Path(config.docs_dir).parent / ("en" if config.theme["language"] == "zh" else "zh")
-
-
-def _pages(folder: Path) -> set[str]:
-    found = [path.relative_to(folder).as_posix() for suffix in ("md", "ipynb") for path in folder.rglob(f"*.{suffix}")]
-    return {name for name in found if not name.startswith("templates/")}
+    return Path(config.docs_dir).parent / TWIN[config.theme["language"]]
 
 
 def _present(items: list[Any], here: Path, other: Path) -> list[Any]:

@@ -3,25 +3,15 @@
 import re
 from base64 import b64encode
 from hashlib import sha256
-from typing import Literal
 
 from jinja2 import Environment
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 
-_serving = False
 
-
-def on_startup(command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:  # noqa: FBT001, ARG001 - MkDocs's own signature
-    """Remember the command: live reload is an inline script of its own, so serve goes without the policy."""
-    global _serving  # noqa: PLW0603 - MkDocs keeps hooks as modules
-    _serving = command == "serve"
-
-
-def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:  # noqa: ARG001 - as above
-    """Add the filter script_hashes and the word `serving`."""
+def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Environment:  # noqa: ARG001 - MkDocs's own signature
+    """Add the filter script_hashes."""
     env.filters["script_hashes"] = script_hashes
-    config.extra["serving"] = _serving
     return env
 
 

@@ -10,7 +10,7 @@ sys.path.append(str(Path(__file__).parent.parent))
 
 from project import published, snippet_folders
 
-SUFFIXES = {".py", ".cu", ".json", ".csv"}
+SUFFIXES = {".py", ".cu", ".json", ".csv", ".txt"}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -3,6 +3,7 @@
 What is loaded lies once at the root, for both languages; each file is named after its content.
 """
 
+import functools
 import gzip
 import hashlib
 import io
@@ -32,6 +33,8 @@ BLOCK = re.compile(r'<div class="language-python highlight"([^>]*?) data-snippet
 KERNEL = re.compile(r'<div class="language-cuda highlight"><span class="filename">(\w+\.cu)</span>.*?</code></pre></div>', re.DOTALL)
 # A bench is one of these with everything that it imports.
 BESIDE = ("gpu.py", "nvrtc.py")
+# The address of each folder's files in the site that is being built.
+_addresses: dict[str, str] = {}
 WORDS = {
     "zh": ("在自己的 GPU 上测：下载 {archive}（{kernel} 和它的 bench），解开后运行", "需要 CuPy 和 Nsight Compute。"),
     "en": ("Measure it on your own GPU: download {archive} ({kernel} and its bench), unpack it and run", " It needs CuPy and Nsight Compute."),
@@ -41,6 +44,8 @@ WORDS = {
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Publish each folder's files for the page's Python, the archives for a GPU, and the service worker: once, in the Chinese site."""
     manifest = config.extra["built"]  # which assets.py read
+    runnable = {folder.name: _runnable(folder) for folder in snippet_folders()}
+    _addresses.update({folder: name for folder, (name, _text) in runnable.items()})
     if config.theme["language"] != "zh":
         for entry in LOADED:
             _remove(files, f"assets/built/{manifest[entry]}")
@@ -48,7 +53,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     _remove(files, f"assets/built/{manifest['sw.js']}")
     files.append(File.generated(config, "sw.js", content=(BUILT / manifest["sw.js"]).read_text("utf-8")))
     for folder in snippet_folders():
-        name, text = _runnable(folder)
+        name, text = runnable[folder.name]
         files.append(File.generated(config, name, content=text))
         for name, archive in _archives(folder):
             files.append(File.generated(config, name, content=archive))
@@ -71,15 +76,15 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
         if script:
             source = SNIPPETS / folder / script
             try:
-                block = (script, parameters(source.read_text("utf-8")))
+                block = (script, _parameters(source.read_text("utf-8")))
             except (OSError, ValueError) as error:
                 log.warning("%s: %s", page.file.src_uri, error)
                 return match[0]
             given = {
                 "run": address(f"assets/built/{manifest['run.js']}"),
-                "files": address(_runnable(SNIPPETS / folder)[0]),
+                "files": address(_addresses[folder]),
                 "python": manifest["python.bin"],
-                "size": f"{_loaded_bytes(manifest) / 1e6:.1f}",
+                "size": f"{_loaded_bytes(manifest['python.bin'], manifest['editor.js']) / 1e6:.1f}",
             }
             added = " ".join(f'data-{key}="{value}"' for key, value in given.items())
             return f'<div class="language-python highlight"{attributes} {added} data-snippet="{folder}/{script}"'
@@ -105,9 +110,13 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     return KERNEL.sub(offer, BLOCK.sub(add, html))
 
 
-def _loaded_bytes(manifest: dict[str, str]) -> int:
+@functools.cache  # the two are named after their content
+def _loaded_bytes(python: str, editor: str) -> int:
     """Count what the first press brings: Python, packed as it is, and the editor as a host compresses it."""
-    return (BUILT / manifest["python.bin"]).stat().st_size + len(gzip.compress((BUILT / manifest["editor.js"]).read_bytes()))
+    return (BUILT / python).stat().st_size + len(gzip.compress((BUILT / editor).read_bytes()))
+
+
+_parameters = functools.lru_cache(parameters)
 
 
 def _remove(files: Files, name: str) -> None:

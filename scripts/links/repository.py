@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from links.model import OK, Judgement, broken
+from links.model import OK, Judgement, broken, unchecked
 
 _VIEWS = re.compile(r"/(?:-/)?(?:edit|_edit|blob|raw|tree|blame|src/branch)/(?P<rest>[^?#]+)")
 _EDIT = re.compile(r"https?://[^/?#]+/[^?#]*?/(?:-/)?(?:edit|_edit)/(?P<rest>[^?#]+)")
@@ -31,6 +31,8 @@ class RepositoryJudge:
     def judge(self, address: str) -> Judgement | None:
         """Judge a link to a file of the checkout; nothing for any other address."""
         own = self._repository
+        if own and address.startswith(own.address + "/issues/new"):
+            return unchecked("a form for signed-in readers")
         if own and (address == own.address or address.startswith(own.address + "/")):
             found = _VIEWS.match(address, len(own.address))
             rest = unquote(found["rest"]) if found else ""

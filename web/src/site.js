@@ -4,9 +4,11 @@ import { scrollBoxes } from "./boxes.js";
 import { fourOhFour } from "./four-oh-four.js";
 import { keepForOffline } from "./run/offline.js";
 import { offerRuns } from "./run/offer.js";
+import { offerSearch } from "./search/open.js";
 
 filterTables();
 scrollBoxes();
 fourOhFour();
 offerRuns();
+offerSearch();
 keepForOffline();

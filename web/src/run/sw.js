@@ -37,7 +37,9 @@ async function keptFirst(event) {
 async function networkFirst(event) {
   const { request } = event;
   const cache = await caches.open(CACHE);
-  const answer = fetch(request).then((response) => (event.waitUntil(store(cache, request, response.clone())), response));
+  // A page is kept once, whatever is asked of it: ?q= opens its search, ?h= marks words in it.
+  const key = request.mode === "navigate" ? request.url.replace(/[?#].*/, "") : request;
+  const answer = fetch(request).then((response) => (event.waitUntil(store(cache, key, response.clone())), response));
   const kept = await cache.match(request, { ignoreVary: true, ignoreSearch: request.mode === "navigate" });
   if (!kept) return answer;
   const patience = new Promise((resolve) => setTimeout(() => resolve(kept), PATIENCE));
@@ -71,10 +73,11 @@ async function keep(addresses) {
 async function sweep() {
   const cache = await caches.open(CACHE);
   const requests = await cache.keys();
-  const name = ({ url }) => new URL(url).pathname.split("/").pop();
+  // The search's files share a part of their names, which its index.json tells.
+  const name = ({ url }) => /[^/]*$/.exec(new URL(url).pathname)[0].replace(/^[wct][\d-]+\.([0-9a-f]+)\.json$/, "$1");
   const texts = new Map();
   for (const request of requests) {
-    if (/\.(css|js|htm)$|\/[^.]*$/.test(new URL(request.url).pathname)) texts.set(request.url, await (await cache.match(request)).text());
+    if (/\.(css|js|htm)$|\/search\/index\.json$|\/[^.]*$/.test(new URL(request.url).pathname)) texts.set(request.url, await (await cache.match(request)).text());
   }
   let reached = requests.filter(({ url }) => !NAMED.test(new URL(url).pathname));
   const seen = new Set(reached);

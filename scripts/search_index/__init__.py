@@ -1,0 +1,1 @@
+"""The site's search: what the build writes for it. The browser's half is web/src/search."""
