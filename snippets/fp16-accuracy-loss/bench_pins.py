@@ -37,10 +37,14 @@ def predict(inputs: Row) -> Row:  # noqa: ARG001 - an accuracy is measured
 
 
 def check(rows: dict[str, Row]) -> None:
-    """Assert that FP32 for the named layers mends each network when nothing that only moves numbers is held in FP16."""
+    """Assert that FP32 for the named layers mends nothing when FP16 is demanded of the rest, and that allowing it leaves all in FP32."""
     for variant in VARIANTS:
-        row = rows[f"{variant}_computing_layers"]
-        assert row["measured_accuracy"] >= RIGHT - NEAR, f"{variant}: {row}"
+        for others in ("all_others", "computing_layers"):
+            row = rows[f"{variant}_{others}"]
+            assert row["measured_accuracy"] < RIGHT - NEAR, f"{variant} is mended: {row}"
+        row = rows[f"{variant}_none"]
+        assert abs(row["measured_accuracy"] - RIGHT) < NEAR, f"{variant}: {row}"
+        assert row["counted_half_layers"] == 0, f"{variant}: {row}"
 
 
 def main() -> None:
