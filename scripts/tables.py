@@ -74,7 +74,12 @@ def table(columns: dict[str, str], records: list[dict[str, Any]]) -> str:
 
 
 def cell(value: object, decimals: int) -> str:
-    """Print one value: numbers with thousands separators, fractions with the column's decimals, nothing as a dash."""
+    """Print one value: numbers with thousands separators, fractions with the column's decimals, nothing as a dash.
+
+    Raises TypeError for a list or an object, which may hold signs that would end the cell.
+    """
+    if isinstance(value, list | dict):
+        raise TypeError(f"a table shows single values, and this is one of several: {value}")
     if value is None:
         return "–"
     if isinstance(value, bool):

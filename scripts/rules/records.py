@@ -27,6 +27,7 @@ UNIT = re.compile(
 ON_CHIP = re.compile(r"\b(?:L1|L2|shared|resident|cache)(?:\b|_)|_l2_|l2_resident", re.IGNORECASE)
 # A value stands in a table as code, where only these could end the cell or the code; a name stands in the text around it.
 VALUE = re.compile(r"[^`|\\\x00-\x1f\x7f]*")
+INNER = re.compile(r"[^`\\\x00-\x1f\x7f]*")  # of a list or an object, which no table shows
 PLAIN = re.compile(r"(?:[^<`|\\\x00-\x1f\x7f]|<(?![A-Za-z/!?]))*")
 PROSE = re.compile(r"[^<>\[\]{}|\\!\x00-\x1f\x7f]*")
 SAME = 5  # so many measured numbers, all equal to another card's, are that card's
@@ -151,12 +152,14 @@ def _words(text: Text, bench: Path, record: dict[str, Any]) -> Iterator[Problem]
     if not re.fullmatch(rf"python3? scripts/record\.py {re.escape(bench.parent.name)} --{kind}", record["command"]):
         yield text.of("command", "R9", f"command is {record['command'][:60]}: write python3 scripts/record.py {bench.parent.name} --{kind}")
     strings = [(kind, record[kind]), *record["versions"].items(), *record["sources"].items(), ("csv", record.get("csv", ""))]
-    values = [(key, text) for row in record["rows"].values() for key, value in row.items() for text in _strings(value)]
+    cells = [(key, value) for row in record["rows"].values() for key, value in row.items()]
+    values = [(key, value) for key, value in cells if isinstance(value, str)]
+    inner = [(key, text) for key, value in cells if not isinstance(value, str) for text in _strings(value)]
     strings += [("rows", name) for name in record["rows"]] + [(key, key) for row in record["rows"].values() for key in row]
     prose = [("outdated", record.get("outdated", "")), ("differs", record.get("differs", ""))]
     for key, value in record.get("conditions", {}).items():
         prose += [(key, text) for text in (key, *_strings(value))]
-    for allowed, texts in ((PLAIN, strings), (VALUE, values), (PROSE, prose)):
+    for allowed, texts in ((PLAIN, strings), (VALUE, values), (INNER, inner), (PROSE, prose)):
         for key, value in texts:
             if not isinstance(value, str) or not allowed.fullmatch(value):
                 yield text.of(str(key), "R9", f"{str(key)[:40]} holds {str(value)[:60]}: letters, digits and plain punctuation only")
