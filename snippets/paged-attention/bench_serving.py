@@ -99,15 +99,15 @@ def check(rows: Rows) -> None:
             for what in ("steps", "tokens", "running", "peak", "preempted"):
                 assert row[f"counted_{what}"] == row[f"predicted_{what}"], (name, what, row)
             assert row["counted_wrong_slots"] == 0 < row["counted_checked_slots"], (name, row)
-            assert abs(row["measured_tokens_s"] / row["predicted_tokens_s"] - 1) < 0.1, (name, row)
+            assert 0.95 < row["measured_tokens_s"] / row["predicted_tokens_s"] < 1.1, (name, row)
     assert rows["products_96"]["measured_products_ms"] < 1.2 * rows["products_8"]["measured_products_ms"], rows["products_96"]
-    assert rows["no_spare"]["counted_preempted"] > 10, rows["no_spare"]
+    assert (rows["no_spare"]["counted_preempted"], rows["blocks_16"]["counted_preempted"]) == (15, 1), rows["no_spare"]
     # the rates of two ways, without and with the prompts' computation, and between what their ratios lie
     for first, second, bounds, whole_bounds in (
-        ("blocks_16", "reserve_longest", (2.9, 3.7), (1.9, 2.6)),
-        ("blocks_256", "blocks_16", (0.94, 1.01), (0.94, 1.01)),
-        ("no_spare", "blocks_16", (0.95, 1.05), (0.95, 1.05)),
-        ("shared_prefix", "private_prefix", (1.2, 1.6), (1.35, 1.8)),
+        ("blocks_16", "reserve_longest", (3.1, 3.4), (2.1, 2.4)),
+        ("blocks_256", "blocks_16", (0.96, 1.0), (0.96, 1.0)),
+        ("no_spare", "blocks_16", (0.98, 1.02), (0.98, 1.02)),
+        ("shared_prefix", "private_prefix", (1.3, 1.5), (1.5, 1.7)),
     ):
         for what, (least, most) in (("measured_tokens_s", bounds), ("measured_whole_tokens_s", whole_bounds)):
             assert least < rows[first][what] / rows[second][what] < most, (first, second, what, rows[first], rows[second])
