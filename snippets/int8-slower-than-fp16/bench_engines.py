@@ -83,28 +83,78 @@ def predict(inputs: Row) -> Row:
 
 
 def check(rows: dict[str, Row]) -> None:
-    """Assert each ratio that the page states: what is slower than what, and on which side of 1 the sizes are."""
+    """Assert each ratio that the page states: what is slower than what, what its layers are, and on which side of 1 the sizes are."""
+
+    def microseconds(row: str, *parts: str, kind: str = "") -> list[float]:
+        """Give the times of the layers of a row whose names hold a part, or of one kind."""
+        return [
+            1e3 * rows[row]["profile"][name]
+            for name, type_, *_ in rows[row]["layers"]
+            if (type_ == kind or any(part in name for part in parts)) and name in rows[row]["profile"]
+        ]
+
     for slow, fast in SLOWER:
         slower, faster = rows[slow]["measured_time_ms"], rows[fast]["measured_time_ms"]
         assert slower > faster, f"{slow} takes {slower} ms, {fast} {faster} ms"
     for way in ("INT8_free", "INT8_Q/DQ"):
         gain = 1 / rows[f"good_{way}"]["measured_to_fp16"]
-        assert 1.4 <= gain <= 1.6, f"good_{way} is {gain} times as fast as FP16"
+        assert 1.5 <= gain <= 1.55, f"good_{way} is {gain} times as fast as FP16"
         assert rows[f"good_{way}"]["counted_reformats"] == 1, f"good_{way}: {rows[f'good_{way}']['counted_reformats']} reformats"
-    assert rows["alternating_Q/DQ_every_other"]["counted_reformats"] > rows["alternating_Q/DQ_all"]["counted_reformats"], "alternating: no reformats"
+    # the share of conversions in the sum of the layers, in percent
+    for name, share in {
+        "residual_FP16": 15, "residual_Q/DQ_good": 35, "residual_Q/DQ_skip": 45,
+        "alternating_FP16": 19, "alternating_Q/DQ_all": 23, "alternating_Q/DQ_every_other": 44,
+        "swish_Q/DQ_inputs": 23, "swish_Q/DQ_everywhere": 34,
+        "separable_Q/DQ_pointwise": 26, "separable_Q/DQ_all": 28, "first_FP16": 56, "depthwise_Q/DQ": 42,
+    }.items():  # fmt: skip
+        found = 0.1 * sum(microseconds(name, kind="Reformat")) / sum(rows[name]["profile"].values())
+        assert round(found) == share, f"{name}: conversions are {found} % of the layers"
+    # what each bullet reads off the layers, in microseconds
+    for name, parts, low, high in (
+        ("separable_Q/DQ_pointwise", (".q",), 10, 12.1),
+        ("separable_Q/DQ_all", ("conv1.w", "conv5.w"), 12.9, 13.8),
+        ("separable_FP16", ("conv1 + relu2", "conv3 + relu4"), 7, 14),
+        ("first_FP16", ("conv1 + relu2",), 24, 64),
+        ("alternating_Q/DQ_all", ("x.q",), 16.9, 17),
+        ("good_FP16", ("+ relu",), 28, 47.3),
+        ("good_INT8_Q/DQ", ("+ relu",), 29, 39),
+        ("depthwise_FP16", ("conv",), 14.8, 20.2),
+        ("depthwise_Q/DQ", ("conv1.w", "conv3.w", "conv5.w"), 8.1, 8.8),
+        ("attention_INT8_free", ("scores", "mixed"), 7.9, 9),
+        ("attention_INT8_free", ("softmax",), 24.9, 25.1),
+        ("attention_INT8_alone", ("scores", "mixed"), 19.8, 28.3),
+        ("swish_Q/DQ_inputs", ("conv4.w", "conv7.w"), 9.3, 9.5),
+        ("swish_Q/DQ_everywhere", ("conv4.w", "conv7.w"), 11.5, 11.7),
+    ):
+        assert all(low <= time <= high for time in microseconds(name, *parts)), f"{name}: {parts} take {microseconds(name, *parts)}"
+    integer, half = rows["first_INT8_Q/DQ"]["profile"]["conv1.w + conv1.w.q + conv1 + relu2"], rows["first_FP16"]["profile"]["conv1 + relu2"]
+    assert 0.95 < integer / half < 1, f"first: the convolution takes {integer} and {half} ms"
+    layers = {name: [type_ for _, type_, *_ in row["layers"]] for name, row in rows.items() if "layers" in row}
+    free, alone = layers["attention_INT8_free"], layers["attention_INT8_alone"]
+    assert (free.count("Myelin"), alone.count("Myelin"), free.count("NoOp"), alone.count("NoOp")) == (0, 0, 6, 6), (free, alone)
+    assert layers["attention_FP16"] == ["Reformat", "Myelin", "Reformat"], layers["attention_FP16"]
+    assert layers["attention_Q/DQ_dense"] == layers["attention_Q/DQ_all"] == ["Myelin"], layers["attention_Q/DQ_dense"]
     for way in ("FP32", "FP16", "INT8_alone", "INT8_free"):
         row = rows[f"depthwise_norm_{way}"]
         assert row["counted_int8_layers"] == 0, f"depthwise_norm: INT8 layers: {row}"
-        assert abs(row["measured_to_fp16"] - 1) < 0.05, f"depthwise_norm: not all alike: {row}"
+        assert abs(row["measured_to_fp16"] - 1) < 0.013, f"depthwise_norm: not all alike: {row}"
     sizes_ = {name: row for name, row in rows.items() if name.startswith("size_")}
-    for name in ("size_1_16", "size_8_16", "size_64_16"):
-        assert sizes_[name]["measured_ratio"] > 1, f"{name}: {sizes_[name]['measured_ratio']}"
+    slower_ = {name for name, row in sizes_.items() if row["measured_ratio"] > 1}
+    assert slower_ == {"size_1_16", "size_8_16", "size_64_16", "size_8_64", "size_8_128"}, f"INT8 is slower at {slower_}"
     for name, row in sizes_.items():
-        assert abs(row["predicted_int8_time_ms"] / row["measured_int8_time_ms"] - 1) < 0.25, f"{name}: {row['predicted_int8_time_ms']}"
+        # percent, by batch: 8 was not among the sizes that the constants were fitted to
+        for kind, limits in (("fp16", {1: 22.5, 8: 4.5, 64: 10}), ("int8", {1: 7.5, 8: 16, 64: 15})):
+            error = 100 * (row[f"predicted_{kind}_time_ms"] / row[f"measured_{kind}_time_ms"] - 1)
+            assert abs(error) < limits[row["batch"]], f"{name}: {kind} is predicted with an error of {error} %"
         if row["batch"] * row["channels"] >= LARGE:
-            assert row["measured_ratio"] < 0.9, f"{name}: {row['measured_ratio']}"
-    missed = [name for name, row in sizes_.items() if (row["measured_ratio"] > 1) != (row["predicted_ratio"] > 1)]
-    assert len(missed) <= MISSED, f"predicted on the wrong side of 1: {missed}"
+            assert row["measured_ratio"] < 0.82, f"{name}: {row['measured_ratio']}"
+        plain = [bool(tactic and tactic.startswith("sm50") and "fp32" in tactic) for tactic in row["fp16_tactics"]]
+        assert all(plain) if name in {"size_1_16", "size_1_32"} else not any(plain), f"{name}: FP16's kernels are {row['fp16_tactics']}"
+        assert any("i8i8" in (tactic or "") for tactic in row["int8_tactics"]), f"{name}: INT8's kernels are {row['int8_tactics']}"
+    missed = {name for name, row in sizes_.items() if (row["measured_ratio"] > 1) != (row["predicted_ratio"] > 1)}
+    assert len(missed) < MISSED, f"predicted on the wrong side of 1: {missed}"
+    assert missed == {"size_8_64", "size_8_128", "size_64_16"}, f"predicted on the wrong side of 1: {missed}"
+    assert sizes_["size_1_32"]["measured_fp16_time_ms"] > sizes_["size_1_64"]["measured_fp16_time_ms"], "FP16 is faster with fewer channels"
 
 
 def main() -> None:

@@ -33,16 +33,22 @@ def predict(inputs: Row) -> Row:  # noqa: ARG001 - see below
 
 def check(rows: dict[str, Row]) -> None:
     """Assert what the pages claim."""
+    # each time over FP16's, for weights of 4,096 and of 8,192
+    bounds = {
+        4096: {"int8": (0.84, 1.075), "int8_unfused": (2.1, 2.6), "fp8": (0.55, 0.615), "fp8_unfused": (0.98, 1.12)},
+        8192: {"int8": (0.955, 0.965), "int8_unfused": (1.6, 1.62), "fp8": (0.505, 0.515), "fp8_unfused": (0.71, 0.725)},
+    }
     for name, row in rows.items():
         assert row["measured_int8_error"] < 0.05, f"{name}: INT8's product is off: {row}"
         assert row["measured_fp8_error"] < 0.1, f"{name}: FP8's product is off: {row}"
-        if row["width"] != 4096:
-            continue
-        half = row["measured_fp16_us"]
-        for key, low, high in (("int8", 0.8, 1.1), ("int8_unfused", 2.0, 2.6), ("fp8_unfused", 0.9, 1.11)):
-            assert low <= row[f"measured_{key}_us"] / half <= high, f"{name}: {key} over FP16 is {row[f'measured_{key}_us'] / half:.2f}"
-        assert 1.6 <= half / row["measured_fp8_us"] <= 1.9, f"{name}: FP8 is {half / row['measured_fp8_us']:.2f} times as fast"
+        for key, (low, high) in bounds[row["width"]].items():
+            ratio = row[f"measured_{key}_us"] / row["measured_fp16_us"]
+            assert low <= ratio <= high, f"{name}: {key} over FP16 is {ratio:.3f}"
         assert "cutlass_80" in row["kernels"]["int8"], f"{name}: INT8's kernel is {row['kernels']['int8']}"
+        for key in ("fp16", "fp8"):
+            assert row["kernels"][key].startswith("nvjet_sm90"), f"{name}: {key}'s kernel is {row['kernels'][key]}"
+    m_512 = rows["m_512"]
+    assert 1.065 < m_512["measured_int8_us"] / m_512["measured_fp16_us"] < 1.075, f"m_512: {m_512}"
 
 
 def main() -> None:

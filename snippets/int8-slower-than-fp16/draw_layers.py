@@ -1,54 +1,66 @@
-"""Draw engines of one network as their layers, as wide as each one's time: INT8, floating point, and what only converts."""
+"""Draw two networks' engines as their layers, as wide as each one's time: what convolutions compute in, and what only converts."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 RECORD = Path(__file__).with_name("engines.h200.json")
-ENGINES = ("residual_FP16", "residual_Q/DQ_good", "residual_Q/DQ_skip")
-WIDTH, LEFT, ROW, HEIGHT, TOP = 720, 8, 66, 26, 8
+NETWORKS = {"alternating": ("FP16", "Q/DQ all", "Q/DQ every other"), "separable": ("FP16", "Q/DQ all", "Q/DQ pointwise")}
+WIDTH, LEFT, ROW, HEIGHT, TOP, GAP = 720, 8, 56, 28, 4, 14
+COLOURS = {"INT8": "a", "FP16": "c", "FP32": "d"}
 
 
 def main() -> None:
-    """Print the figure; without a record, an empty one."""
-    record: dict[str, dict[str, Any]] = json.loads(RECORD.read_text("utf-8"))["rows"] if RECORD.is_file() else {}
-    engines = [(name, layers_of(record[name])) for name in ENGINES if name in record]
-    longest = max((sum(time for _, time in layers) for _, layers in engines), default=1.0)
-    parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {TOP + ROW * len(ENGINES)}" role="img" aria-labelledby="layers-caption" '
-            f'data-search-exclude font-family="var(--figure-font, monospace)" font-size="13" fill="{colour("ink")}">'
-        )
-    ]
-    for index, (name, layers) in enumerate(engines):
-        y, x, scale = TOP + ROW * index, float(LEFT), (WIDTH - 2 * LEFT) / longest
-        total = sum(time for _, time in layers)
-        parts.append(f'<text x="{LEFT}" y="{y + 14}">{name.partition("_")[2].replace("_", " ")}</text>')
-        parts.append(f'<text x="{WIDTH - LEFT}" y="{y + 14}" text-anchor="end" fill="{colour("muted")}">{len(layers)}: {total * 1e3:.1f} us</text>')
-        for shade, time in layers:
-            parts.append(
-                f'<rect x="{x:.1f}" y="{y + 22}" width="{time * scale:.1f}" height="{HEIGHT}" fill="{colour(shade)}" stroke="{colour("line")}"/>'
-            )
-            x += time * scale
+    """Print the figure."""
+    rows: dict[str, dict[str, Any]] = json.loads(RECORD.read_text("utf-8"))["rows"]
+    engines = [(network, way, rows[f"{network}_{way}".replace(" ", "_")]) for network, ways in NETWORKS.items() for way in ways]
+    scale = (WIDTH - 2 * LEFT) / max(sum(row["profile"].values()) for *_, row in engines)
+    parts, top, before = [], TOP, engines[0][0]
+    for network, way, row in engines:
+        top += GAP if network != before else 0
+        parts += engine(top, f"{network}, {way}", row, scale)
+        top, before = top + ROW, network
+    print(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top}" role="img" aria-labelledby="layers-caption" '
+        f'data-search-exclude font-family="var(--figure-font, monospace)" font-size="14" fill="{colour("ink")}">'
+    )
     print("\n".join([*parts, "</svg>"]))
 
 
-def layers_of(row: dict[str, Any]) -> list[tuple[str, float]]:
-    """Give an engine's layers in order: the colour of what each is, and its time in milliseconds."""
-    found = []
-    for name, kind, _, taken, _ in row["layers"]:
-        if name not in row["profile"]:
-            continue
-        convolves = "conv" in (kind or "").lower() or "+ relu" in name or any(part.startswith("conv") for part in name.split(" + ")[-2:])
-        converts = "reformat" in name.lower() or (kind or "").lower() in {"reformat", "quantize", "dequantize"} or not convolves
-        shade = "hot" if converts else "a" if any("int8" in each.lower() for each in taken) else "c"
-        found.append((shade, row["profile"][name]))
-    return found
+def engine(top: int, text: str, row: dict[str, Any], scale: float) -> list[str]:
+    """Draw one engine's layers side by side, below its name, their number and the sum of their times."""
+    layers = [(*kind_of(name, taken), row["profile"][name]) for name, _, _, taken, _ in row["layers"]]
+    total = f"{len(layers)} layers, {1e3 * sum(time for *_, time in layers):.1f} us"
+    parts = [
+        f'<text x="{LEFT}" y="{top + 16}">{text}</text>',
+        f'<text x="{WIDTH - LEFT}" y="{top + 16}" text-anchor="end" fill="{colour("muted")}">{total}</text>',
+    ]
+    x = float(LEFT)
+    for word, shade, time in layers:
+        width = time * scale
+        parts.append(
+            f'<rect x="{x:.1f}" y="{top + 22}" width="{width:.1f}" height="{HEIGHT}" fill="{colour(shade)}" stroke="{colour("paper")}"/>'
+            f'<text x="{x + width / 2:.1f}" y="{top + 41}" text-anchor="middle" font-size="13">{word}</text>'
+        )
+        x += width
+    return parts
+
+
+def kind_of(name: str, taken: list[str]) -> tuple[str, str]:
+    """Give what is written on a layer and its colour: the type that a convolution takes, or how a conversion is called."""
+    if name.endswith(".q"):
+        return "Q", "hot"
+    if name.startswith("Reformatting"):
+        return "R", "hot"
+    number = len(re.findall(r"\bconv\d+(?= \+|$)", name))
+    type_ = next(each for each in COLOURS if each.lower() in taken[0].lower())
+    return f"{type_} x{number}" if number > 1 else type_, COLOURS[type_]
 
 
 def colour(name: str) -> str:
     """Give a colour of the site's theme, with what stands in for it elsewhere."""
-    elsewhere = {"ink": "#222222", "muted": "#666666", "line": "#cccccc", "a": "#7aa6d8", "c": "#c9c9c9", "hot": "#e08a7a"}
+    elsewhere = {"ink": "#222222", "muted": "#666666", "paper": "#ffffff", "a": "#7aa6d8", "c": "#9bd3a6", "d": "#c9b2ea", "hot": "#e08a7a"}
     return f"var(--figure-{name}, {elsewhere[name]})"
 
 
