@@ -57,17 +57,21 @@ def predict(inputs: Row) -> Row:
 
 
 def check(rows: dict[str, Row]) -> None:
-    """Assert that the models' thresholds are those of the real calibrators."""
+    """Assert that the models' thresholds are those of the real calibrators, how far entropy can clip, and which way survives a corrupt image."""
     for name, row in rows.items():
         for key in ("tensorrt", "onnxruntime"):
             if f"predicted_{key}" in row:
                 predicted, counted = row[f"predicted_{key}"], row[f"counted_{key}"]
                 assert predicted == counted, f"{name}: {key} chose {counted}, the model {predicted}"
+    image, relu1 = (rows[f"ranges_one_corrupt_{tensor}"] for tensor in ("image", "relu1"))
+    assert image["counted_tensorrt"] >= image["counted_largest"], f"one corrupt: the pixel is clipped: {image['counted_tensorrt']}"
+    assert 1 / 16 <= relu1["counted_tensorrt"] / relu1["counted_largest"] < 1 / 12, f"one corrupt: relu1 {relu1['counted_tensorrt']}"
     clean, corrupt = ({row["way"]: row["measured_noise_db"] for row in rows.values() if row.get("images") == images} for images in TENSORS)
     accuracies = [row["measured_accuracy"] for row in rows.values() if row.get("images") == "clean"]
     assert max(accuracies) - min(accuracies) <= 0.005, f"clean: accuracies {accuracies}"
     assert max(clean.values()) - min(clean.values()) > 10, f"clean: {clean}"
     assert corrupt.pop("99.9 %") > 25, "one corrupt: 99.9 % does not mend it"
+    assert rows["worth_one_corrupt_99.9_%"]["measured_accuracy"] == max(accuracies), "one corrupt: 99.9 % costs accuracy"
     assert max(corrupt.values()) < 20, f"one corrupt: {corrupt}"
 
 
