@@ -3,7 +3,7 @@
 from html import escape
 from itertools import pairwise
 
-from coalescing import COLUMNS, FIELDS, FLOAT, LANES, RECORD, ROUND_TO, SECTOR, Place, along, aos, aosoa, down, pitch_of, shuffled, soa, units
+from coalescing import COLUMNS, FLOAT, LANES, RECORD, ROUND_TO, SECTOR, Place, along, aos, aosoa, down, pitch_of, shuffled, soa, units
 
 WORDS = SECTOR // FLOAT
 LEFT, WORD, GAP, BOX, ROW = 6, 2.5, 3, 22, 56
@@ -13,7 +13,7 @@ CASES: tuple[tuple[str, Place, int], ...] = (
     # name, where a thread's k-th access lies, k
     (f"AoS: p[i].x, {RECORD} floats", aos(RECORD), 0),
     ("SoA: x[i]", soa(2**20), 0),
-    (f"AoSoA: p[i/32].{'x' if FIELDS == 1 else 'f'}[i%32]", aosoa(RECORD), 0),
+    ("AoSoA: p[i/32].x[i%32]", aosoa(RECORD), 0),
     (f"a[1][thread], pitch {PITCH}", along(COLUMNS, PITCH), 1),
     (f"a[thread][1], pitch {PITCH}", down(PITCH), 1),
     ("a[index[i]], within 128", lambda i, _: shuffled(i, 128), 0),
