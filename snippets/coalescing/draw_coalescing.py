@@ -24,7 +24,7 @@ def main() -> None:
     """Print the figure."""
     print(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {ROW * len(CASES)}" role="img" aria-labelledby="coalescing-caption" '
-        'data-search-exclude font-family="var(--figure-font, monospace)" font-size="13" fill="var(--figure-ink, #222)">'
+        'data-search-exclude font-family="var(--figure-font, monospace)" font-size="12" fill="var(--figure-ink, #222)">'
     )
     for number, case in enumerate(CASES):
         print("\n".join(strip(ROW * number, *case)))
@@ -36,10 +36,8 @@ def strip(top: int, name: str, place: Place, access: int) -> list[str]:
     taken = sorted({element for lane in range(LANES) if (element := place(lane, access)) is not None})
     moved = sorted(units(taken, SECTOR))
     used = 100 * len(taken) * FLOAT / (len(moved) * SECTOR)
-    parts = [
-        f'<text x="{LEFT}" y="{top + 16}">{escape(name)}</text>',
-        f'<text x="{WIDTH - LEFT:g}" y="{top + 16}" text-anchor="end">sectors={len(moved)} used={used:g}%</text>',
-    ]
+    # The counts stand beside the name: a phone shows the figure's left end first.
+    parts = [f'<text x="{LEFT}" y="{top + 16}">{escape(name)} <tspan dx="8">sectors={len(moved)} used={used:g}%</tspan></text>']
     x, y, paths = float(LEFT), top + 24, {"hot": "", "a": "", "line": ""}
     for sector, following in pairwise([*moved, moved[-1] + 2]):
         paths["hot"] += box(x, y, WORDS * WORD)
