@@ -217,7 +217,8 @@ def _answer(given: str | None, what: str, check: Callable[[str], None]) -> str:
         check(given.strip())
         return given.strip()
     if not sys.stdin.isatty():
-        raise RefusedError(f"the {what.partition(',')[0]} is missing: give id, --topic, --level, --subject, --zh and --en, or run this in a terminal")
+        name = re.split(r"[,(]", what.removeprefix("the "))[0].strip()
+        raise RefusedError(f"the {name} is missing: give id, --topic, --level, --subject, --zh and --en, or run this in a terminal")
     while True:
         answer = input(f"{what}: ").strip()
         try:

@@ -160,7 +160,7 @@ def _question(page: Page, path: Path, language: str) -> Iterator[Problem]:
         yield at(path, line_with(text, r"#references\b"), "P11", "No source is cited: a number or a claim of the hardware names its source")
     quiz = page.text.partition("{ #quiz }")[2].partition("\n## ")[0].count("\n??? question ")
     if quiz < QUIZ and page.path != TEMPLATE:
-        yield at(path, line_with(text, r"#quiz\b"), "P12", f"The quiz has {quiz} questions: write {QUIZ} or more")
+        yield at(path, line_with(text, r"#quiz\b"), "P12", f"The quiz has {quiz} question{'' if quiz == 1 else 's'}: write {QUIZ} or more")
 
 
 def _waiting(path: Path, language: str) -> Iterator[Problem]:

@@ -63,6 +63,11 @@ def test_a_page_in_one_language_is_named_and_nothing_fails(copy: Path, monkeypat
     assert "whoever writes it puts it at docs/en/memory/made-up.md" in summary.read_text("utf-8")
 
 
+def answered(what: str) -> None:
+    """Ask where there is no terminal."""
+    new_question._answer(None, what, new_question.check_topic)  # noqa: SLF001 - the question itself
+
+
 REFUSED: dict[str, tuple[Callable[[], None], str]] = {
     "a taken id": (lambda: new_question.check_id("bank-conflicts"), "is taken (snippets/bank-conflicts): choose another"),
     "a name of the project's own": (lambda: new_question.check_id("labs"), "is taken"),
@@ -75,6 +80,7 @@ REFUSED: dict[str, tuple[Callable[[], None], str]] = {
     "HTML in a title": (lambda: new_question.check_english("<b>Why</b>?"), "without < >"),
     "no question": (lambda: new_question.check_english("Coalescing"), "? at its end"),
     "the wrong language": (lambda: new_question.check_chinese("Why?"), "Chinese characters"),
+    "nobody to ask": (lambda: answered("topic (memory, gemm)"), "the topic is missing: give id, --topic"),
     "a page that exists": (
         lambda: new_question.refuse_dirty(new_question.new_files("bank-conflicts", "memory", "basic, global-memory", TITLES)),
         "written over",
