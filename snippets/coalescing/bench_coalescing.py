@@ -25,7 +25,7 @@ COPY = "cudaMemcpy"
 SHAPE = ("per", "jump", "field", "fields", "columns", "pitch", "kernel", "index_within")  # what the sectors depend on
 
 COUNTS = {
-    "predicted_sectors_per_request": ("预测 sector / 请求", "Predicted sectors a request"),
+    "predicted_sectors_per_request": ("预测 sector / 请求", "Predicted sectors / request"),
     "counted_sectors_per_request": ("实测", "Counted"),
 }
 L2 = {
@@ -36,18 +36,24 @@ DRAM = {
     "predicted_dram_ratio": ("预测 DRAM 字节 / 要的字节", "Predicted DRAM bytes / asked"),
     "counted_dram_ratio": ("实测", "Counted"),
 }
+L1 = {"counted_l1_wavefronts_per_request": ("L1 wavefront / 请求", "L1 wavefronts / request")}
 TIME = {
-    "predicted_copy_share": ("预测有用带宽 / 拷贝带宽，至多", "Predicted useful bandwidth / copy's, at most"),
+    "predicted_copy_share": ("预测有用带宽 / 拷贝带宽，至多", "Predicted share of the copy, at most"),
     "measured_copy_share": ("实测", "Measured"),
 }
+MAPPING = {"mapping": ("线程与矩阵", "Threads and matrix"), "warps_per_sm": ("warp / SM", "Warps / SM")}
+GATHER = {"index_within": ("下标打乱的范围", "Index shuffled within")}
+WRITES = {"writes": ("写入", "Writes")}
 TABLES = {
     "structures": {"layout": ("读取", "Reads"), **COUNTS, **DRAM, **TIME},
-    "matrix": {"mapping": ("线程与矩阵", "Threads and matrix"), "warps_per_sm": ("warp / SM", "Warps an SM"), **COUNTS, **L2, **DRAM, **TIME},
-    "rows": {"row_pitch": ("行距（float）", "Pitch (floats)"), **COUNTS, **L2, **DRAM, **TIME},
-    "gather": {"index_within": ("下标打乱的范围", "Index shuffled within"), **COUNTS, **L2, **DRAM, **TIME},
-    "stores": {
-        "writes": ("写入", "Writes"),
-        **COUNTS,
+    "matrix": {**MAPPING, **COUNTS, **L2, **DRAM},
+    "matrix_time": {**MAPPING, **L1, **TIME},
+    "rows": {"row_pitch": ("行距（float）", "Pitch (floats)"), **COUNTS, **L2, **TIME},
+    "gather": {**GATHER, **COUNTS, **L2, **DRAM},
+    "gather_time": {**GATHER, **L1, **TIME},
+    "stores": {**WRITES, **COUNTS, **L2},
+    "stores_dram": {
+        **WRITES,
         "predicted_dram_write_ratio": ("预测 DRAM 写 / 要写的字节", "Predicted DRAM written / asked"),
         "counted_dram_write_ratio": ("实测", "Counted"),
         "predicted_fill_ratio": ("预测 DRAM 读 / 要写的字节", "Predicted DRAM read / asked"),
