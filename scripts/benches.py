@@ -14,6 +14,7 @@ SECONDS = 120  # that a bench may take to predict and check all rows of its reco
 def ask(bench: Path, records: list[dict[str, Any]]) -> dict[str, Any]:
     """Give a bench's tables, and for each record what the model predicts for its rows and whether the bench's claims hold.
 
+    Without records, give what came of trying it: the rows that it predicts, and what failed; None for a bench without inputs().
     The bench runs behind the fence. Raises SystemExit, with its own words, when it fails.
     """
     state = tuple(digest(path) for path in sorted(bench.parent.glob("*.py")))

@@ -38,7 +38,7 @@ def main() -> None:
     lonely.report(ROOT, {shown(path) for path in files})
     mendable = sum(problem.edit is not None for problem in problems)
     hint = f"; python3 scripts/dev.py check --fix mends {mendable} of them" if mendable else ""
-    print(f"{len(files)} files, {len(problems)} breaches of a rule, {time.monotonic() - began:.1f} s{hint}")
+    print(f"{_counted(len(files), 'file')}, {_counted(len(problems), 'breach', 'es')} of a rule, {time.monotonic() - began:.1f} s{hint}")
     raise SystemExit(bool(problems))
 
 
@@ -87,6 +87,10 @@ def told(problems: list[Problem]) -> None:
         print(problem)
         if os.environ.get("GITHUB_ACTIONS"):
             print(problem.annotation())
+
+
+def _counted(number: int, word: str, ending: str = "s") -> str:
+    return f"{number} {word}{'' if number == 1 else ending}"
 
 
 if __name__ == "__main__":

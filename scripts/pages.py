@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 import notices
-from project import LANGUAGES, ROOT, SNIPPETS, TWIN, shown
+from project import LANGUAGES, ROOT, SNIPPETS, TWIN, is_question, shown
 
 CONFIG = ROOT / "mkdocs.yml"
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
@@ -82,9 +82,8 @@ def _front_matter(text: str) -> Any:
 
 
 def questions(language: str) -> list[Page]:
-    """Give a language's question pages, in the nav's order; a lab may have a folder of snippets too, but is a notebook."""
-    paths = [Path(path) for path in nav_paths() if "/" in path]
-    found = [ROOT / "docs" / language / path for path in paths if (SNIPPETS / path.stem).is_dir() and path.suffix == ".md"]
+    """Give a language's question pages, in the nav's order."""
+    found = [ROOT / "docs" / language / path for path in nav_paths() if is_question(path)]
     return [read_page(path) for path in found if path.is_file()]
 
 

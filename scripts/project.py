@@ -63,6 +63,11 @@ def record_files(bench: Path) -> list[Path]:
     return sorted(bench.parent.glob(f"{bench.stem.removeprefix('bench_')}.*.json"))
 
 
+def has_record(bench: Path) -> bool:
+    """Tell whether a bench has the record that its claims are of: of an H200, or of a CPU."""
+    return any(path.name.endswith((".h200.json", ".cpu.json")) for path in record_files(bench))
+
+
 def read_record(path: Path) -> dict[str, Any]:
     """Read one record.
 
@@ -75,6 +80,12 @@ def read_record(path: Path) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise SystemExit(f"{shown(path)} holds no JSON object")
     return record
+
+
+def is_question(path: str) -> bool:
+    """Tell of a page, by its path below docs/<language>, whether it answers a question: a folder of snippets has its name."""
+    page = Path(path)
+    return len(page.parts) > 1 and page.suffix == ".md" and page.stem not in NOT_QUESTIONS and (SNIPPETS / page.stem).is_dir()
 
 
 def published(path: Path) -> str:

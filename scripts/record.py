@@ -91,7 +91,7 @@ def tables_of(folders: list[Path]) -> Iterator[tuple[Path, str]]:
             outdated = [bool(benches.changed_sources(record, bench)) for record in records]
             said = benches.ask(bench, records)
             if said["tables"]:  # without tables is a bench whose record a lab reads
-                yield from tables.files(bench, said["tables"], records, outdated, said["device"])
+                yield from tables.files(bench, said, records, outdated)
 
 
 def _labs() -> Iterable[tuple[Path, str]]:

@@ -7,7 +7,7 @@ that hold all its keys. Keys that begin with counted_ or measured_ came from a d
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from project import LANGUAGES, MEASURED, record_files
 
@@ -22,6 +22,7 @@ WORDS = {
         "outdated": "记录已过时：",
         "differs": "在这张卡上，bench 的断言不全成立，见原始记录的 differs",
         "none": "还没有测量：`{}`",
+        "planned": "还没有测量",
         "comma": "，",
         "joint": "；",
         "stop": "。",
@@ -36,6 +37,7 @@ WORDS = {
         "outdated": "Outdated: ",
         "differs": "on this card not all of the bench's claims hold, see differs in the raw record",
         "none": "Not measured yet: `{}`",
+        "planned": "not measured yet",
         "comma": ", ",
         "joint": "; ",
         "stop": ".",
@@ -43,11 +45,15 @@ WORDS = {
 }
 
 
-def files(bench: Path, layout: Layout, records: list[dict[str, Any]], outdated: list[bool], kind: str) -> Iterator[tuple[Path, str]]:
-    """Give each language's file of tables with its text: a section a table, then the section "source"; without a record, heads alone."""
-    stem = bench.stem.removeprefix("bench_")
+def files(bench: Path, said: dict[str, Any], records: list[dict[str, Any]], outdated: list[bool]) -> Iterator[tuple[Path, str]]:
+    """Give each language's file of tables with its text: a section a table, then the section "source".
+
+    said is what the bench says: its tables, its device, and without a record the rows that it predicts.
+    """
+    stem, layout, kind = bench.stem.removeprefix("bench_"), cast("Layout", said["tables"]), said["device"]
     for number, language in enumerate(LANGUAGES):
-        parts = [section(name, table({key: labels[number] for key, labels in columns.items()}, records)) for name, columns in layout.items()]
+        shown = records or ([{"gpu": WORDS[language]["planned"], "rows": said["trial"]["rows"]}] if said["trial"] else [])
+        parts = [section(name, table({key: labels[number] for key, labels in columns.items()}, shown)) for name, columns in layout.items()]
         lines = [source(path, record, old, language) for path, record, old in zip(record_files(bench), records, outdated, strict=True)]
         none = WORDS[language]["none"].format(f"python3 scripts/record.py {bench.parent.name} --{kind}")
         parts.append(section("source", "\n\n".join(lines) or none))
@@ -55,7 +61,10 @@ def files(bench: Path, layout: Layout, records: list[dict[str, Any]], outdated: 
 
 
 def table(columns: dict[str, str], records: list[dict[str, Any]]) -> str:
-    """Lay out one table, columns by key, from rows of all records; a measured column stands once a record, under its GPU's name."""
+    """Lay out one table, columns by key, from rows of all records; a measured column stands once a record, under its GPU's name.
+
+    A row that nobody measured yet has no measured keys at all, and stands where it holds the others.
+    """
     heads: list[tuple[str, str, int]] = []
     for key, label in columns.items():
         if key.startswith(MEASURED):
@@ -63,7 +72,12 @@ def table(columns: dict[str, str], records: list[dict[str, Any]]) -> str:
         else:
             heads.append((key, label, -1))
     shared = {key for key in columns if not key.startswith(MEASURED)}
-    names = dict.fromkeys(name for record in records for name, row in record["rows"].items() if columns.keys() <= row.keys())
+    names = dict.fromkeys(
+        name
+        for record in records
+        for name, row in record["rows"].items()
+        if (columns.keys() if any(key.startswith(MEASURED) for key in row) else shared) <= row.keys()
+    )
     lines = [[label for _, label, _ in heads], ["---:" if _numeric(records, names, key) else "---" for key, _, _ in heads]]
     decimals = {key: decimals_of([record["rows"].get(name, {}).get(key) for record in records for name in names]) for key in columns}
     for name in names:
@@ -139,4 +153,4 @@ def _in(language: str, value: str | dict[str, str]) -> str:
 
 def _numeric(records: list[dict[str, Any]], names: dict[str, None], key: str) -> bool:
     values = [record["rows"].get(name, {}).get(key) for record in records for name in names]
-    return all(isinstance(value, int | float | None) for value in values)
+    return bool(values) and all(isinstance(value, int | float | None) for value in values)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+import web_build
 from project import ROOT, TEST_SITE_URL
 from static_server import serving
 
@@ -32,6 +33,7 @@ def site() -> Path:
         return Path(folder)
     if os.environ.get("PYTEST_XDIST_WORKER"):
         pytest.fail("several workers would build the site at once: use python3 scripts/dev.py test, or pytest without -n")
+    _bundle()
     folder = str(ROOT / ".cache" / "site")
     subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
@@ -40,6 +42,14 @@ def site() -> Path:
         env={**os.environ, "SITE_URL": TEST_SITE_URL},
     )
     return Path(folder)
+
+
+def _bundle() -> None:
+    """Bundle the browser's part as dev.py does, since a bundle of yesterday's sources fails in ways that do not name it."""
+    try:
+        web_build.build()
+    except SystemExit as reason:
+        pytest.fail(f"the site cannot be built: {reason}", pytrace=False)
 
 
 @pytest.fixture(scope="session")

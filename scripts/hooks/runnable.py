@@ -44,19 +44,16 @@ WORDS = {
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Publish each folder's files for the page's Python, the archives for a GPU, and the service worker: once, in the Chinese site."""
     manifest = config.extra["built"]  # which assets.py read
-    runnable = {folder.name: _runnable(folder) for folder in snippet_folders()}
-    _addresses.update({folder: name for folder, (name, _text) in runnable.items()})
-    if config.theme["language"] != "zh":
-        for entry in LOADED:
-            _remove(files, f"assets/built/{manifest[entry]}")
-        return files
-    _remove(files, f"assets/built/{manifest['sw.js']}")
-    files.append(File.generated(config, "sw.js", content=(BUILT / manifest["sw.js"]).read_text("utf-8")))
+    chinese = config.theme["language"] == "zh"
     for folder in snippet_folders():
-        name, text = runnable[folder.name]
-        files.append(File.generated(config, name, content=text))
-        for name, archive in _archives(folder):
-            files.append(File.generated(config, name, content=archive))
+        _addresses[folder.name], text = _runnable(folder)
+        made: list[tuple[str, str | bytes]] = [(_addresses[folder.name], text), *_archives(folder)] if chinese else []
+        for name, content in made:
+            files.append(File.generated(config, name, content=content))
+    for entry in ("sw.js",) if chinese else LOADED:
+        _remove(files, f"assets/built/{manifest[entry]}")
+    if chinese:
+        files.append(File.generated(config, "sw.js", content=(BUILT / manifest["sw.js"]).read_text("utf-8")))
     return files
 
 

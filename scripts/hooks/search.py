@@ -12,7 +12,7 @@ from mkdocs.structure.pages import Page
 sys.path.append(str(Path(__file__).parent.parent))
 
 from pages import terms
-from project import NOT_QUESTIONS, SNIPPETS, TWIN
+from project import TWIN, is_question
 from search_index.reading import Section, sections
 from search_index.terms import terms_of
 from search_index.weighing import Page as Found
@@ -59,7 +59,7 @@ def _kind(page: Page) -> str:
         return "lab"
     if path == "reference/glossary.md":
         return "glossary"
-    return "question" if "/" in path and Path(path).stem not in NOT_QUESTIONS and (SNIPPETS / Path(path).stem).is_dir() else "other"
+    return "question" if is_question(path) else "other"
 
 
 def _twin(page: Page, config: MkDocsConfig) -> list[tuple[str, str]]:

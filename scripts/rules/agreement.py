@@ -1,5 +1,6 @@
 """Whether a record is of its sources and agrees with the model: the rules for which the bench itself is asked."""
 
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import benches
 import changes
 import restamp
-from project import digest, read_record, record_files, scripts_of
+from project import digest, has_record, read_record, record_files, scripts_of
 from rules.problem import Problem, at, line_with
 from rules.records import kind_of, static_problems
 
@@ -16,12 +17,26 @@ from rules.records import kind_of, static_problems
 def folder_records(folder: Path) -> Iterator[Problem]:
     """Check the records of a question's folder."""
     for bench in scripts_of(folder, "bench"):
-        files = record_files(bench)
-        if not any(path.name.endswith((".h200.json", ".cpu.json")) for path in files):
-            where = "--cpu" if benches.ask(bench, [])["device"] == "cpu" else "--gpu, on an H200"
-            yield at(bench, 1, "R11", f"It has none yet, and the page says so: python3 scripts/record.py {folder.name} {where}")
-        for path in files:
+        if not has_record(bench):
+            yield from _unmeasured(bench)
+        for path in record_files(bench):
             yield from record_problems(path, bench)
+
+
+def _unmeasured(bench: Path) -> Iterator[Problem]:
+    """Say that a bench waits for its record, and what came of trying it until then."""
+    said = benches.ask(bench, [])
+    where, trial = "--cpu" if said["device"] == "cpu" else "--gpu, on an H200", said["trial"]
+    told = f"it predicts {len(trial['rows'])} rows in {trial['seconds']:.1f} s" if trial and not trial["wrong"] else ""
+    if told and trial["doubt"]:
+        told += f"; where the counters are as predicted, check refuses them, which has to be meant: {trial['doubt'][:200]}"
+    yield at(bench, 1, "R11", f"It has none yet, and the page says so{told and '; '}{told}: python3 scripts/record.py {bench.parent.name} {where}")
+    if not trial:
+        line = line_with(bench.read_text("utf-8"), r"^def predict")
+        yield at(bench, line, "S9", "It lacks inputs: write inputs(), which gives the inputs of each row by its name, and use it in main")
+    elif trial["wrong"]:
+        line = line_with(bench.read_text("utf-8"), rf"^def {re.split(r'[^a-z]', trial['wrong'])[0]}\b")
+        yield at(bench, line, "S9", f"It does not run: {trial['wrong'][:300]}; mend it before a GPU runs it")
 
 
 def record_problems(path: Path, bench: Path) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from pages import CONFIG, Page, nav_paths, read_page
-from project import LANGUAGES, ROOT, SNIPPETS, shown
+from project import LANGUAGES, ROOT, SNIPPETS, is_question, shown
 from rules.problem import Problem, at, line_of, line_with
 from rules.source import EMBED, without_blocks, without_code
 
@@ -36,7 +36,7 @@ def page_problems(path: Path, language: str) -> Iterator[Problem]:
         line = re.search(r"line (\d+)", str(error))
         yield at(path, int(line[1]) if line else 1, "P1", f"It {str(error).removeprefix(f'{shown(path)} ')}")
         return
-    question = is_question(page)
+    question = is_question(page.path) or page.path == TEMPLATE
     yield from _front_matter(page, path, language, question=question)
     yield from _headings(page, path)
     yield from _included(path)
@@ -45,11 +45,6 @@ def page_problems(path: Path, language: str) -> Iterator[Problem]:
         yield from _question(page, path, language)
     if question and page.path != TEMPLATE:
         yield from _waiting(path, language)
-
-
-def is_question(page: Page) -> bool:
-    """Tell whether a page is a question's: one with a folder of snippets, or the template."""
-    return ((SNIPPETS / Path(page.path).stem).is_dir() and page.topic != page.path) or page.path == TEMPLATE
 
 
 def headings(page: Page) -> list[tuple[int, str, str]]:
@@ -165,7 +160,7 @@ def _question(page: Page, path: Path, language: str) -> Iterator[Problem]:
         yield at(path, line_with(text, r"#references\b"), "P11", "No source is cited: a number or a claim of the hardware names its source")
     quiz = page.text.partition("{ #quiz }")[2].partition("\n## ")[0].count("\n??? question ")
     if quiz < QUIZ and page.path != TEMPLATE:
-        yield at(path, line_with(text, r"#quiz\b"), "P12", f"The quiz has {quiz} questions: write {QUIZ} or more")
+        yield at(path, line_with(text, r"#quiz\b"), "P12", f"The quiz has {quiz} question{'' if quiz == 1 else 's'}: write {QUIZ} or more")
 
 
 def _waiting(path: Path, language: str) -> Iterator[Problem]:
@@ -174,8 +169,8 @@ def _waiting(path: Path, language: str) -> Iterator[Problem]:
     template = (ROOT / "docs" / language / TEMPLATE).read_text("utf-8").split("\n")
     waiting = {_said(line) for line in template if WORD.search(line) and not kept.match(line)}
     for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
-        if (words := _said(line)) in waiting:
-            yield at(path, number, "P13", f"This line waits for content: {words[:60]}")
+        if _said(line) in waiting:
+            yield at(path, number, "P13", f"This line waits for content: {line.strip()[:60]}")
 
 
 def _said(line: str) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import nvrtc
-from project import LANGUAGES, ROOT, SNIPPETS, record_files, scripts_of
-from rules.problem import Problem, at, line_with
+from project import LANGUAGES, ROOT, SNIPPETS, has_record, record_files, scripts_of
+from rules.problem import Problem, at, line_of, line_with
 
 BENCH = {"TABLES", "predict", "check", "main"}
+WAITING = re.compile(r"<!-- wait:\s*(.*?)-->", re.DOTALL)
 KINDS = {".py", ".cu", ".txt", ".svg", ".md", ".json", ".csv"}
 
 
@@ -28,6 +29,7 @@ def folder_problems(folder: Path) -> Iterator[Problem]:
         if script.name.startswith("bench_"):
             yield from _bench(script, tree)
     yield from _waiting(folder)
+    yield from _settled(folder)
     for kernel in sorted(folder.glob("*.cu")):
         try:
             nvrtc.architectures(kernel.read_text("utf-8"))
@@ -43,6 +45,16 @@ def _waiting(folder: Path) -> Iterator[Problem]:
         for number, line in enumerate(path.read_text("utf-8", errors="replace").split("\n"), 1):
             if line.strip() in waiting:
                 yield at(path, number, "P13", "It is still the template's: write what this question asks, and say so in this line")
+
+
+def _settled(folder: Path) -> Iterator[Problem]:
+    """Name each sentence of the question's pages that still waits for a record, once no bench lacks one."""
+    if not all(map(has_record, scripts_of(folder, "bench"))):
+        return
+    for page in sorted((ROOT / "docs").glob(f"*/*/{folder.name}.md")):
+        for found in WAITING.finditer(text := page.read_text("utf-8")):
+            told = f"It waits for {' '.join(found[1].split())[:80]}: hold it against the record, rewrite what that contradicts, delete the mark"
+            yield at(page, line_of(text, found.start()), "P17", told)
 
 
 def orphans(folder: Path) -> Iterator[Problem]:

@@ -23,6 +23,11 @@ TABLES = {
 }
 
 
+def inputs() -> dict[str, dict[str, Any]]:
+    """Give the inputs of each row."""
+    return {f"elements_{elements}": {"elements": elements} for elements in SIZES}
+
+
 def predict(inputs: dict[str, Any]) -> dict[str, Any]:
     """Give the predicted values of a row from its inputs."""
     return {"predicted_requests": example.requests(inputs["elements"])}
@@ -52,13 +57,13 @@ def main() -> None:
         cupy.cuda.Device().synchronize()
         return
     counts = gpu.counters([REQUESTS], "^read_one$")
-    rows: dict[str, dict[str, Any]] = {}
-    for elements, count in zip(SIZES, counts, strict=True):
+    rows = inputs()
+    for row, count in zip(rows.values(), counts, strict=True):
+        elements = row["elements"]
         launch(elements)
         assert (results[elements] == 2 * arrays[elements]).all(), f"{elements}: the kernel computed something else"
         time = gpu.milliseconds(lambda elements=elements: launch(elements))  # type: ignore[misc]
-        inputs = {"elements": elements}
-        rows[f"elements_{elements}"] = inputs | predict(inputs) | {"counted_requests": int(count[REQUESTS]), "measured_time_us": round(time * 1e3, 2)}
+        row.update(predict(row) | {"counted_requests": int(count[REQUESTS]), "measured_time_us": round(time * 1e3, 2)})
     check(rows)
     print(json.dumps({"rows": rows}))
 

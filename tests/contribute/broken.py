@@ -98,8 +98,22 @@ def longer_lead(path: Path) -> None:
     )
 
 
-SVG = f"{FOLDER}/banks.svg"
+SVG, MORE = f"{FOLDER}/banks.svg", f"{FOLDER}/bench_more.py"
 A_LINE = "Shared memory consists"
+PARAMETER = "- `ELEMENTS`{ .parameter }: a number that the reader may vary; the top of made_up.py gives its bounds."
+BENCH = """TABLES = {}
+def inputs(): return {"a": {"elements": 1}}
+def predict(row): return {"predicted_requests": row["elements"]}
+def check(rows): assert rows["a"]["counted_requests"] == rows["a"]["predicted_requests"]
+def main(): pass
+"""
+
+
+def bench(old: str, new: str) -> Callable[[Path], None]:
+    """Write a bench that nobody has measured yet, with a change."""
+    assert old in BENCH
+    return make(BENCH.replace(old, new))
+
 
 RULES = {
     "a link to another file": Broken(ZH, linked, "F1", "put the file itself there"),
@@ -126,10 +140,12 @@ RULES = {
     "a footnote without a source": Broken(EN, put("bits a cycle[^guide]", "bits a cycle[^manual]"), "P11", "define it under References", "[^manual]"),
     "a quiz of two": Broken(EN, put('??? question "', '??? note "'), "P12", "write 3", "#quiz"),
     "the template's words": Broken(EN, put(PROSE, f"What the code predicts.\n\n{PROSE}"), "P13", "waits", "What the code"),
+    "the template's parameter": Broken(EN, put(PROSE, f"{PARAMETER}\n\n{PROSE}"), "P13", "content: - `ELEMENTS`{ .parameter }: a number", "ELEMENTS"),
     "an include that is not there": Broken(EN, put("padding.svg", "paddings.svg"), "P14", "mend the name", "paddings"),
     "a section that is not there": Broken(EN, put("stride.en.md:strides", "stride.en.md:steps"), "P14", "has no section steps", "steps"),
     "a link to a page that is not there": Broken(EN, put("(vectorized-access.md)", "(vectorised-access.md)"), "P15", "mend the path", "vectorised"),
-    "a page outside the nav": Broken("docs/en/memory/coalescing.md", make("---\ndescription: d\n---\n\n# T { #t }\n"), "P16", "Add the line"),
+    "a page outside the nav": Broken("docs/en/memory/made-up.md", make("---\ndescription: d\n---\n\n# T { #t }\n"), "P16", "Add the line"),
+    "a sentence that waits no longer": Broken(EN, put(PROSE, f"{PROSE} <!-- wait: rows a\n and b -->"), "P17", "It waits for rows a and b: hold", A_LINE),
     "another heading in one language": Broken(EN, put("### The structure { #structure }", "#### The structure { #structure }"), "T1", "make them the same"),
     "another include in one language": Broken(EN, put("stride.en.md:strides", "stride.en.md:layouts"), "T2", "in the same order"),
     "another number in one language": Broken(EN, put("takes 23 cycles", "takes 24 cycles"), "T3", "only docs/zh has 23; only docs/en has 24", "24 cycles"),
@@ -142,6 +158,11 @@ RULES = {
     "a kernel without architectures": Broken(f"{FOLDER}/stride.cu", put("// arch: sm_80 sm_90a\n", ""), "S6", "write // arch"),
     "a bench that claims nothing": Broken(f"{FOLDER}/bench_stride.py", put("def check(", "def inspect("), "S7", "It lacks check"),
     "an output typed by hand": Broken(f"{FOLDER}/stride.txt", put("32", "31"), "S8", "python3 scripts/record.py bank-conflicts"),
+    "a bench that nobody can try": Broken(MORE, bench("def inputs", "def given"), "S9", "It lacks inputs", "def predict"),
+    "a row without a name": Broken(MORE, bench('{"a": {"elements": 1}}', "[1]"), "S9", "inputs: AttributeError", "def inputs"),
+    "a prediction that fails": Broken(MORE, bench('requests": row', 'requests": rows'), "S9", "predict, row a: NameError", "def predict"),
+    "a claim of a row that is not there": Broken(MORE, bench('counted_requests"] == rows["a', 'counted_requests"] == rows["b'), "S9", "check: KeyError: 'b'", "def check"),
+    "a claim that no number can meet": Broken(MORE, bench("assert rows", "assert 1 < rows[\"a\"][\"predicted_requests\"], 'few'; assert rows"), "R11", "has to be meant: few"),
     "no Python": Broken(f"{FOLDER}/stride.py", put("def ", "define "), "C1", "It is no Python"),
     "code that ruff refuses": Broken(f"{FOLDER}/draw_banks.py", put("def main", "import os\n\n\ndef main"), "C1", "imported but unused", "import os"),
     "spaces left out": Broken(ZH, put("共享内存由 32 个", "共享内存由32个"), "Z1", "Write", "由32个"),

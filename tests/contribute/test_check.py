@@ -39,6 +39,36 @@ def test_it_mends_what_a_machine_can(copy: Path) -> None:
     assert "共享内存由 32 个 bank 组成，每个 bank 一个字。这是一个周期；kernel 也在内。\n" in page.read_text("utf-8")
 
 
+def test_it_keeps_a_comment_between_two_sentences(copy: Path) -> None:
+    page = copy / ZH
+    kept = "补齐的不用。<!-- wait: 一行, 有 record -->kernel 结束时"
+    page.write_text(page.read_text("utf-8").replace("### 结构 { #structure }\n", f"### 结构 {{ #structure }}\n\n{kept}还有32个。\n", 1), "utf-8")
+    assert check.fix(concerns.problems_of([page], programs=False), [page])
+    assert f"{kept}还有 32 个。\n" in page.read_text("utf-8")
+
+
+def test_what_ruff_cannot_mend_is_said_once(copy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = copy / "snippets" / "bank-conflicts" / "stride.py"
+    script.write_text(script.read_text("utf-8") + "\n\nundefined_name\n", "utf-8")
+    assert concerns.ruff_fix([script])
+    assert capfd.readouterr().out == ""
+    assert any("F821" in problem.text for problem in concerns.problems_of([script]))
+
+
+def test_a_link_to_another_environment_is_no_change(copy: Path, tmp_path: Path) -> None:
+    (copy / ".venv").symlink_to(tmp_path)
+    assert changes.changed_files() == []
+
+
+def test_one_breach_is_one(copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    page = copy / EN
+    page.write_text(page.read_text("utf-8").replace(PROSE, f"{PROSE} They are seperate."), "utf-8")
+    monkeypatch.setattr("sys.argv", ["check.py", EN])
+    with pytest.raises(SystemExit):
+        check.main()
+    assert "1 file, 1 breach of a rule" in capsys.readouterr().out
+
+
 def test_a_changed_sentence_takes_seconds(copy: Path) -> None:
     page = copy / EN
     page.write_text(page.read_text("utf-8").replace(PROSE, f"{PROSE} A sentence more."), "utf-8")

@@ -1,5 +1,6 @@
 """A new question runs as it is, breaks no rule but those that ask for content, and never writes over anything."""
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +19,9 @@ TITLES = {"zh": "为什么要合并访问？", "en": "Why coalesce accesses?"}
 CONTENT = {"P12", "P13", "R11"}
 
 
-def begin(name: str = "coalescing", topic: str = "memory") -> list[Path]:
+def begin(name: str = "made-up", topic: str = "memory") -> list[Path]:
     """Write what new_question.py would, with what its scripts print."""
-    texts = new_question.new_files(name, topic, "basic", TITLES)
+    texts = new_question.new_files(name, topic, "basic, global-memory", TITLES)
     new_question.refuse_dirty(texts)
     for path, text in texts.items():
         write(path, text)
@@ -34,27 +35,37 @@ def test_it_breaks_only_the_rules_that_ask_for_content(copy: Path) -> None:
     found = concerns.problems_of(begin())
     assert {problem.rule for problem in found} == CONTENT, [str(problem) for problem in found if problem.rule not in CONTENT]
     named = {problem.path for problem in found}
-    scripts = [path.relative_to(copy).as_posix() for path in scripts_of(copy / "snippets" / "coalescing", "model", "draw", "bench")]
-    assert named >= {"docs/zh/memory/coalescing.md", "docs/en/memory/coalescing.md", *scripts}
-    assert "- memory/coalescing.md" in (copy / "mkdocs.yml").read_text("utf-8")
-    assert TITLES["zh"] in (copy / "tests" / "search" / "coalescing.yml").read_text("utf-8")
-    assert "还没有测量" in (copy / "snippets" / "coalescing" / "coalescing.zh.md").read_text("utf-8")
+    scripts = [path.relative_to(copy).as_posix() for path in scripts_of(copy / "snippets" / "made-up", "model", "draw", "bench")]
+    assert named >= {"docs/zh/memory/made-up.md", "docs/en/memory/made-up.md", *scripts}
+    assert "- memory/made-up.md" in (copy / "mkdocs.yml").read_text("utf-8")
+    assert TITLES["zh"] in (copy / "tests" / "search" / "made-up.yml").read_text("utf-8")
+    table = (copy / "snippets" / "made-up" / "made_up.zh.md").read_text("utf-8")
+    assert "实测读请求<br>还没有测量" in table
+    assert "| 1,024 | 32 | – | – |" in table
+    [waiting] = [problem for problem in found if problem.rule == "R11"]
+    assert "it predicts 3 rows in " in waiting.text
+    assert "refuses" not in waiting.text
 
 
 def test_a_page_in_one_language_is_named_and_nothing_fails(copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     import lonely
 
     before = begin()
-    (copy / "docs" / "en" / "memory" / "coalescing.md").unlink()
+    (copy / "docs" / "en" / "memory" / "made-up.md").unlink()
     for path, text in pages.gathered():
         write(path, text)
     assert {problem.rule for problem in concerns.problems_of(before)} == CONTENT
     summary = copy / "summary.md"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    assert lonely.report(copy) == ["docs/zh/memory/coalescing.md"]
-    assert "::notice file=docs/zh/memory/coalescing.md" in capsys.readouterr().out
-    assert "whoever writes it puts it at docs/en/memory/coalescing.md" in summary.read_text("utf-8")
+    assert lonely.report(copy) == ["docs/zh/memory/made-up.md"]
+    assert "::notice file=docs/zh/memory/made-up.md" in capsys.readouterr().out
+    assert "whoever writes it puts it at docs/en/memory/made-up.md" in summary.read_text("utf-8")
+
+
+def answered(what: str) -> None:
+    """Ask where there is no terminal."""
+    new_question._answer(None, what, new_question.check_topic)  # noqa: SLF001 - the question itself
 
 
 REFUSED: dict[str, tuple[Callable[[], None], str]] = {
@@ -65,10 +76,15 @@ REFUSED: dict[str, tuple[Callable[[], None], str]] = {
     "a name without end": (lambda: new_question.check_id("a" * 100), "at most 40"),
     "an unknown topic": (lambda: new_question.check_topic("cooking"), "choose one of architecture, execution, "),
     "an unknown level": (lambda: new_question.check_level("hard"), "choose one of basic, intermediate, advanced"),
+    "an unknown subject": (lambda: new_question.check_subject("global-memory, cooking"), "choose one or more of shared-memory, global-memory, "),
     "HTML in a title": (lambda: new_question.check_english("<b>Why</b>?"), "without < >"),
     "no question": (lambda: new_question.check_english("Coalescing"), "? at its end"),
     "the wrong language": (lambda: new_question.check_chinese("Why?"), "Chinese characters"),
-    "a page that exists": (lambda: new_question.refuse_dirty(new_question.new_files("bank-conflicts", "memory", "basic", TITLES)), "written over"),
+    "nobody to ask": (lambda: answered("topic (memory, gemm)"), "the topic is missing: give id, --topic"),
+    "a page that exists": (
+        lambda: new_question.refuse_dirty(new_question.new_files("bank-conflicts", "memory", "basic, global-memory", TITLES)),
+        "written over",
+    ),
 }
 
 
@@ -79,6 +95,20 @@ def test_it_refuses(name: str, copy: Path) -> None:  # noqa: ARG001 - the refusa
         action()
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_it_names_the_queries_and_terms_that_have_its_words_already(copy: Path) -> None:
+    queries = copy / "tests" / "search" / "en.yml"
+    queries.parent.mkdir(parents=True)
+    queries.write_text(
+        "- {query: how to pad a tile, kind: words, first: [x]}\n- {query: 存储体冲突, kind: cross, first: [bank-conflicts]}\n", "utf-8"
+    )
+    found = new_question.already("banking-on-conflicts")
+    assert any(re.fullmatch(r"docs/terms\.yml:\d+: bank-conflict, page: memory/bank-conflicts\.md", line) for line in found)
+    assert "tests/search/en.yml:2: - {query: 存储体冲突, kind: cross, first: [bank-conflicts]}" in found
+    assert not any("pad a tile" in line for line in found)
+    assert "tests/search/en.yml:2" in new_question.what_is_next("banking-on-conflicts", "memory", found)
+    assert "already" not in new_question.what_is_next("made-up", "memory", [])
 
 
 def test_it_refuses_a_dirty_state(copy: Path) -> None:

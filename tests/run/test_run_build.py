@@ -42,6 +42,12 @@ def test_the_runtime_has_a_trimmed_and_compiled_library() -> None:
     assert "https://runtime.invalid/" in worker
 
 
+def test_without_the_browsers_packages_one_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_build, "WEB", tmp_path)
+    with pytest.raises(SystemExit, match=r"^the browser's packages are not installed: python3 scripts/dev\.py build installs them$"):
+        web_build.build(tmp_path / "built")
+
+
 def test_parameters_are_read_as_declared() -> None:
     found = parameters.parameters(
         'STRIDE = 8  # 1..33: elements\nSCALE = -0.5  # -1..1 by 0.25\nBYTES = 4  # 2 | 4 | 8: an element\nMODE = "row"  # "row" | "column"\n'
