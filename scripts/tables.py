@@ -6,11 +6,13 @@ that hold all its keys. Keys that begin with counted_ or measured_ came from a d
 
 import math
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
 from project import LANGUAGES, MEASURED, record_files
 
+TINY = 1e-4  # a fraction below it is written with a power of ten
 Layout = dict[str, dict[str, Sequence[str]]]  # a bench's TABLES: for each table its columns, each with its name in both languages
 WORDS = {
     "zh": {
@@ -101,17 +103,19 @@ def cell(value: object, decimals: int) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.{decimals}f}"
+        return f"{value:.3g}".replace("e-0", "e-") if 0 < abs(value) < TINY else f"{value:,.{decimals}f}"
     return f"`{value}`"
 
 
 def decimals_of(values: list[object]) -> int:
-    """Give the decimals of a column: three significant digits of its smallest fraction, at most six of its largest."""
-    sizes = [abs(value) for value in values if isinstance(value, float) and value]
+    """Give the decimals of a column: three significant digits of its smallest fraction, at most six of its largest, none that no value has."""
+    fractions = [value for value in values if isinstance(value, float) and (not value or abs(value) >= TINY)]
+    sizes = [abs(value) for value in fractions if value]
     if not sizes:
         return 1
     wanted = 2 - math.floor(math.log10(min(sizes)))
-    return max(0, min(wanted, 5 - math.floor(math.log10(max(sizes)))))
+    kept = max(-int(Decimal(repr(value)).as_tuple().exponent) for value in fractions)
+    return max(0, min(wanted, 5 - math.floor(math.log10(max(sizes))), kept))
 
 
 def short_name(record: dict[str, Any]) -> str:
