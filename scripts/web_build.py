@@ -11,11 +11,12 @@ from importlib.resources import files
 from pathlib import Path
 
 import run_build
+from material_script import trimmed
 from project import ROOT
 
 WEB = ROOT / "web"
 BUILT = ROOT / "theme" / "assets" / "built"
-STYLESHEETS = Path(str(files("material"))) / "templates" / "assets" / "stylesheets"
+MATERIAL = Path(str(files("material"))) / "templates" / "assets"
 SCRIPTS = {"site.js": "site.js", "search.js": "search/search.js"}
 
 
@@ -31,9 +32,11 @@ def build(target: Path = BUILT) -> dict[str, int]:
     Raises SystemExit when esbuild refuses a source; its own message names file and line.
     """
     texts = {entry: _esbuild(f"src/{source}", "--bundle", "--format=esm") for entry, source in SCRIPTS.items()}
+    (bundle,) = (MATERIAL / "javascripts").glob("bundle.*.min.js")
+    texts["material.js"] = _esbuild("--bundle", "--format=iife", text=trimmed(bundle).encode())
     # One stylesheet: Material's, less what the site never shows, and then the site's own.
     own = b"".join((WEB / "src" / name).read_bytes() for name in ("site.css", "run/offered.css"))
-    texts["site.css"] = _esbuild("--loader=css", text=_node("material.mjs", str(STYLESHEETS)) + own)
+    texts["site.css"] = _esbuild("--loader=css", text=_node("material.mjs", str(MATERIAL / "stylesheets")) + own)
     texts |= run_build.built(_esbuild, _node)
     manifest = {entry: run_build.named(entry, text) for entry, text in texts.items()}
     sizes = {manifest[entry]: len(text) for entry, text in texts.items()}

@@ -115,6 +115,55 @@ def test_the_palette_is_kept(address: str, context: BrowserContext) -> None:
     assert page.evaluate("document.body.dataset.mdColorScheme") != before
 
 
+def test_the_palette_follows_the_system_until_one_is_chosen(browser: Browser, address: str) -> None:
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+
+    def shown() -> list[str]:
+        found: list[str] = page.evaluate("""[document.body.dataset.mdColorScheme, document.querySelector("meta[name=color-scheme]").content,
+            getComputedStyle(document.querySelector("header")).colorScheme]""")
+        return found
+
+    # Before any script that is fetched: the first paint is dark already.
+    page.route("**/*.js", lambda route: route.abort())
+    page.goto(address)
+    assert shown() == ["slate", "dark", "dark"]
+    page.unroute("**/*.js")
+    page.goto(address)
+    page.emulate_media(color_scheme="light")
+    assert shown() == ["default", "light", "light"]
+    page.click("label[for^=__palette_]:visible")
+    assert shown() == ["slate", "dark", "dark"]
+    page.emulate_media(color_scheme="dark")
+    page.emulate_media(color_scheme="light")
+    assert shown() == ["slate", "dark", "dark"]
+    page.focus("[name=__palette]:checked")
+    page.keyboard.press("Enter")
+    assert shown() == ["default", "light", "light"]
+    context.close()
+
+
+def test_no_script_has_the_style_of_the_whole_page_worked_out_anew(browser: Browser, address: str) -> None:
+    page = browser.new_context(viewport=PHONE).new_page()  # type: ignore[arg-type]
+    session = page.context.new_cdp_session(page)
+    events: list[dict[str, Any]] = []
+    ended: list[object] = []
+    session.on("Tracing.dataCollected", lambda data: events.extend(data["value"]))
+    session.on("Tracing.tracingComplete", lambda data: ended.append(data))  # noqa: PLW0108 - Playwright marks what it is given
+    categories = ["devtools.timeline", "disabled-by-default-devtools.timeline", "disabled-by-default-devtools.timeline.stack"]
+    session.send("Tracing.start", {"transferMode": "ReportEvents", "traceConfig": {"includedCategories": categories}})
+    page.goto(f"{address}memory/bank-conflicts/", wait_until="networkidle")
+    page.wait_for_timeout(500)
+    session.send("Tracing.end")
+    while not ended:
+        page.wait_for_timeout(50)
+    every = page.evaluate("document.querySelectorAll('*').length")
+    counts = [event["args"].get("elementCount", 0) for event in events if event["name"] == "UpdateLayoutTree" and event.get("ph") == "X"]
+    # The parser comes to every element once; what the scripts change touches few.
+    assert every <= sum(counts) < 1.5 * every, counts
+    page.context.close()
+
+
 def test_the_table_of_questions_can_be_filtered_and_shared(address: str, context: BrowserContext) -> None:
     page = context.new_page()
     for language, word in (("", "float4"), ("en/", "float4")):

@@ -13,7 +13,14 @@ const text = ["main", "palette"]
   .map((file) => readFileSync(join(folder, file), "utf8"))
   .join("\n");
 // Tables have a class here, which keeps Material's script from wrapping them; its styles are for those without.
-const sheet = postcss.parse(text.replace(/\/\*#[^*]*\*\//g, "").replaceAll("table:not([class])", "table"));
+// The parts of tabs get a name: a browser tries a rule for just any child on every element, and again wherever a script puts one in.
+const sheet = postcss.parse(
+  text
+    .replace(/\/\*#[^*]*\*\//g, "")
+    .replaceAll("table:not([class])", "table")
+    .replace(/(\.tabbed-labels ?> ?)(?=:)/g, "$1label")
+    .replace(/(\.tabbed-content ?> ?)(?=:)/g, "$1.tabbed-block"),
+);
 
 sheet.walkRules((rule) => {
   if (rule.parent.name?.endsWith("keyframes")) return;
@@ -29,8 +36,9 @@ process.stdout.write(sheet.toString());
 
 // A selector is of no use if it asks for an unused class, for text from right to left, for a table that sorts, for a colour that the site does not offer,
 // or for more tabs than a set here has.
+// What follows a table: here each table is alone in its box, and the rule would be tried wherever a script moves an element.
 function dropped(selector) {
-  let found = false;
+  let found = /table ?\+ ?\*$/.test(selector.toString());
   selector.walk((node) => {
     // What stands inside :not() is what a rule does without.
     if (node.parent.parent?.type === "pseudo" && node.parent.parent.value === ":not") return;

@@ -1,12 +1,12 @@
 """Leave out of the site what Material carries and no page asks for.
 
-That is its search, for which the site has its own, the stylesheets, which are part of site.css, and source maps.
+That is its search, for which the site has its own, its script and stylesheets, which web_build.py trims, and source maps.
 """
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 
-UNUSED = ("assets/javascripts/lunr/", "assets/javascripts/workers/", "assets/stylesheets/")
+UNUSED = ("assets/javascripts/", "assets/stylesheets/")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:  # noqa: ARG001 - MkDocs's own signature

@@ -4,13 +4,17 @@ A token's pages are one string: the distance to the page before (none for 1), a 
 numbered by kind, and within a kind as they came; so each kind is gathered apart, and joined at the end.
 """
 
+from typing import Any
+
 from search_index.weighing import HIGHEST, Weights
 
 SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 SECTIONS = 1000  # more than any page has
+NEAR = 1000  # distances below this are written beforehand
 
 _SIGNS = [SIGNS[number] if number < len(SIGNS) else chr(0x4E00 + number) for number in range(SECTIONS)]
 _PIECES = [[f"{chr(64 + level)}{sign}".encode() for sign in _SIGNS] for level in range(HIGHEST + 1)]
+_DISTANCES = [b"" if gap == 1 else b"%d" % gap for gap in range(NEAR)]
 
 
 class Postings:
@@ -19,8 +23,8 @@ class Postings:
     def __init__(self) -> None:
         """Begin with no page."""
         self.count = 0
-        # For each token its string, the last page and the first.
-        self._found: dict[str, tuple[bytearray, list[int]]] = {}
+        # For each token its first page, its last one, and its string without the first page's distance.
+        self._found: dict[str, list[Any]] = {}
 
     def add(self, weights: Weights) -> int:
         """Take up a page, and give its number within its kind."""
@@ -30,17 +34,16 @@ class Postings:
         for token, level in weights.levels.items():
             found = find(token)
             if found is None:
-                self._found[token] = (bytearray(_PIECES[level][sections[token]]), [number, number])
+                self._found[token] = [number, number, bytearray(_PIECES[level][sections[token]])]
                 continue
-            string, ends = found
-            gap = number - ends[0]
-            ends[0] = number
-            string += _PIECES[level][sections[token]] if gap == 1 else b"%d%b" % (gap, _PIECES[level][sections[token]])
+            gap = number - found[1]
+            found[1] = number
+            found[2] += (_DISTANCES[gap] if gap < NEAR else b"%d" % gap) + _PIECES[level][sections[token]]
         return number
 
     def joined(self, base: int, strings: dict[str, bytearray], last: dict[str, int]) -> None:
         """Append this kind's pages, which begin at `base`, to the strings of all kinds; `last` is each token's last page so far."""
-        for token, (string, (end, first)) in self._found.items():
+        for token, (first, end, string) in self._found.items():
             gap = base + first - last.get(token, -1)
             strings.setdefault(token, bytearray()).extend((b"" if gap == 1 else b"%d" % gap) + string)
             last[token] = base + end

@@ -5,6 +5,7 @@ A weight is a level of 1 to 26. A word of the title counts most, then one of a h
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from search_index.reading import Section
 from search_index.terms import Term
@@ -43,28 +44,24 @@ class Page:
 
 def weigh(page: Page, terms: list[Term]) -> Weights:
     """Give each token's level and section; a glossary's term is the token `#` and its id, a word of the other language `~` and the word."""
-    prose, listing = Counter[str](), set[str]()
-    where: dict[str, int] = {}
-    counted: list[Counter[str]] = []
+    said: list[list[str]] = []
+    shown: list[list[str]] = []
     pieces: list[str] = []
-    known = set[str]()
+    known: dict[str, None] = {}
     for section in page.sections:
         # Of a listing it matters which words it has, not how often, and not its numbers.
-        words = dict.fromkeys(word for word in section.listing.split(" ") if word not in known and not word[:1].isdigit())
-        known.update(words)
+        before = len(known)
+        known |= dict.fromkeys(section.listing.split(" "))
+        words = [word for word in islice(known, before, None) if not word[:1].isdigit()]
         text, code = normalised(section.prose), normalised(" ".join(words))
         pieces += (text, code)
-        in_text, in_code = tokens(text), tokens(code)
-        counted.append(Counter(in_text))
-        prose.update(in_text)
-        listing.update(in_code)
-        for token in in_code:
-            where.setdefault(token, len(counted) - 1)
-    _place(counted, prose, where)
+        said.append(tokens(text))
+        shown.append(tokens(code))
+    prose, where = _counted(said, shown)
     headings = [tokens(normalised(section.heading)) for section in page.sections]
-    top = {*tokens(normalised(page.also)), *tokens(normalised(page.sections[0].prose))}
+    top = {*tokens(normalised(page.also)), *said[0]}
     added = Counter(token for heading in headings[1:] for token in set(heading))
-    levels = _levels(prose, listing)
+    levels = _levels(prose, set(chain.from_iterable(shown)))
     for token, count in added.items():
         levels[token] = levels.get(token, 0) + HEADING + (HEADINGS if count > 1 else 0)
     for index in range(len(headings) - 1, 0, -1):
@@ -85,21 +82,27 @@ def weigh(page: Page, terms: list[Term]) -> Weights:
     return weights
 
 
-def _place(counted: list[Counter[str]], prose: Counter[str], where: dict[str, int]) -> None:
-    """Name for each token of the prose the section that has it most often, of several the first."""
-    often = {token for token, count in prose.items() if count > 2}  # noqa: PLR2004 - of two, the first section will do
+def _counted(said: list[list[str]], shown: list[list[str]]) -> tuple[dict[str, int], dict[str, int]]:
+    """Count the tokens of the prose; and name for each the section that has it most often, of several the first, or that which first lists it."""
+    where: dict[str, int] = {}
+    for index in range(len(shown) - 1, -1, -1):
+        where |= dict.fromkeys(shown[index], index)
+    prose: dict[str, int] = {}
     most: dict[str, int] = {}
-    for index in range(len(counted) - 1, -1, -1):
-        where |= dict.fromkeys(counted[index], index)
-    for index in range(len(counted) - 1, -1, -1):
-        section = counted[index]
-        for token in often & section.keys():
-            if section[token] >= most.get(token, 2):
-                most[token], where[token] = section[token], index
+    for index, section in enumerate(said):
+        for token, count in Counter(section).items():
+            if token not in prose:
+                prose[token] = most[token] = count
+                where[token] = index
+                continue
+            prose[token] += count
+            if count > most[token]:
+                most[token], where[token] = count, index
+    return prose, where
 
 
-def _levels(prose: Counter[str], listing: set[str]) -> dict[str, int]:
-    length = 0.5 + 0.5 * prose.total() / USUAL
+def _levels(prose: dict[str, int], listing: set[str]) -> dict[str, int]:
+    length = 0.5 + 0.5 * sum(prose.values()) / USUAL
     most = max(prose.values(), default=0)
     table = [1 + int(TEXT * count / (count + 3 * length)) for count in range(most + 1)]
     levels = dict.fromkeys(filter(useful, listing), 1)
@@ -107,7 +110,7 @@ def _levels(prose: Counter[str], listing: set[str]) -> dict[str, int]:
     return levels
 
 
-def _weigh_terms(page: Page, terms: list[Term], weights: Weights, prose: Counter[str], text: str) -> None:
+def _weigh_terms(page: Page, terms: list[Term], weights: Weights, prose: dict[str, int], text: str) -> None:
     anchors = {section.anchor: index for index, section in enumerate(page.sections)}
     levels = weights.levels
     for term in terms:
@@ -115,7 +118,7 @@ def _weigh_terms(page: Page, terms: list[Term], weights: Weights, prose: Counter
         for name in term.counted:
             if name.tokens[0] not in levels or not all(token in levels for token in name.tokens[1:]):
                 continue
-            often = prose[name.tokens[0]] + prose[f"{name.tokens[0]}s"] if len(name.tokens) == 1 else text.count(name.joined)
+            often = prose.get(name.tokens[0], 0) + prose.get(f"{name.tokens[0]}s", 0) if len(name.tokens) == 1 else text.count(name.joined)
             if often or len(name.tokens) == 1:
                 count += often
                 weakest = min(name.tokens, key=levels.__getitem__)

@@ -35,7 +35,7 @@ class Index:
         """Begin with the glossary's terms and no page."""
         self.terms = terms
         self._postings = {kind: Postings() for kind in KINDS}
-        self._cards: dict[str, list[tuple[Card, list[str]]]] = {kind: [] for kind in KINDS}
+        self._cards: dict[str, list[tuple[Card, list[bytes]]]] = {kind: [] for kind in KINDS}
         self._words = Counter[str]()
 
     def add(self, kind: str, page: Page) -> None:
@@ -46,15 +46,18 @@ class Index:
 
     def write(self, folder: Path) -> None:
         """Write the files into a folder, which is emptied."""
-        texts: dict[str, str] = {}
+        texts: dict[str, bytes] = {}
         firsts = _shards(self._joined(), SHARD + GROWTH * sum(map(len, self._cards.values())), texts)
         cards = [card for kind in KINDS for card in self._cards[kind]]
         for number, start in enumerate(range(0, len(cards), CARDS)):
             texts[f"c{number}"] = _json([card for card, _ in cards[start : start + CARDS]])
-        fetched = sum(len(text.encode()) for text in texts.values())
+        fetched = sum(map(len, texts.values()))
         for page, (_, chunks) in enumerate(cards):
             texts |= {f"t{page}-{number}": chunk for number, chunk in enumerate(chunks)}
-        digest = hashlib.sha256("".join(f"{name}\n{text}\n" for name, text in texts.items()).encode()).hexdigest()[:10]
+        hashed = hashlib.sha256()
+        for name, text in texts.items():
+            hashed.update(b"%b\n%b\n" % (name.encode(), text))
+        digest = hashed.hexdigest()[:10]
         counts = [len(self._cards[kind]) for kind in KINDS]
         core = {
             "digest": digest,
@@ -68,9 +71,9 @@ class Index:
         }
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        (folder / "index.json").write_bytes(_json(core).encode())
+        (folder / "index.json").write_bytes(_json(core))
         for name, text in texts.items():
-            (folder / f"{name}.{digest}.json").write_bytes(text.encode())
+            (folder / f"{name}.{digest}.json").write_bytes(text)
 
     def _joined(self) -> dict[str, bytearray]:
         strings: dict[str, bytearray] = {}
@@ -82,7 +85,7 @@ class Index:
         return strings
 
 
-def _shards(postings: dict[str, bytearray], size: int, texts: dict[str, str]) -> list[str]:
+def _shards(postings: dict[str, bytearray], size: int, texts: dict[str, bytes]) -> list[str]:
     """Cut the tokens, in order, into shards, and give what each begins with."""
     firsts: list[str] = []
     shard: dict[str, str] = {}
@@ -110,7 +113,7 @@ def _between(last: str, token: str) -> str:
     return token
 
 
-def _card(page: Page) -> tuple[Card, list[str]]:
+def _card(page: Page) -> tuple[Card, list[bytes]]:
     """Give a page's address, title and sections (anchor, heading, file of its text, place in it), and the files of text."""
     card: Card = [page.address, page.sections[0].heading]
     chunks: list[list[str]] = [[]]
@@ -126,5 +129,5 @@ def _card(page: Page) -> tuple[Card, list[str]]:
     return card, [_json(chunk) for chunk in chunks]
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
