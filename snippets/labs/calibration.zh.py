@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 量化一个网络：校准，弄坏，找到那一层，修好 { #calibration }
 #
-# 四层卷积加一个残差，读手写数字，797 张里认错 9 张。这个实验自己校准、自己写 Q/DQ，把它变成 INT8；先预测噪声有多大，再让 ONNX Runtime 回答。然后用五种办法弄坏它，函数本身一个也没有变；再从数字里找到是数据、是权重还是哪一层，最后修好。
+# 四层卷积加一个残差，读手写数字，797 张里认错 9 张。这个实验自己校准、自己写 Q/DQ，把它变成 INT8；先预测噪声有多大，再让 ONNX Runtime 回答。然后用五种办法弄坏它，哪一种都没有改变函数；再由数字看出坏的是数据、权重还是某一层，最后修好。
 #
 # 全部在 CPU 上运行，不需要 GPU。把 notebook 和数据下载到同一个文件夹，安装 `jupyterlab`、`matplotlib`、`onnx` 和 `onnxruntime`，打开后运行全部单元格，几秒钟就完。
 
@@ -40,7 +40,8 @@ for name, folder in FILES.items():
     clones = [above / "snippets" / folder for above in (here, *here.parents)]
     found = [place for place in (here, *clones) if (place / name).is_file()]
     if not found:
-        raise FileNotFoundError(f"download {', '.join(FILES)} into {here}: the page links to them")
+        wanted = ", ".join(FILES)
+        raise FileNotFoundError(f"download {wanted} into {here}: the page links to them")
     places[name] = found[0]
 
 sys.path.insert(0, str(places["calibrators.py"]))
@@ -97,10 +98,10 @@ def table(rows):
 
 
 def cell(value):
-    """Print a value: whole numbers as they are, others to three digits, nothing for None."""
+    """Print a value: whole and large numbers without a fraction, others to three digits."""
     if value is None or isinstance(value, str):
         return value or ""
-    return f"{value:,.0f}" if isinstance(value, int) or value >= 100 else f"{value:#.3g}"
+    return f"{value:,.0f}" if value >= 100 or isinstance(value, int) else f"{value:#.3g}"
 
 
 # %% [markdown]
@@ -128,7 +129,8 @@ digits (float[N, 1, 8, 8] image) => (float[N, 10] scores) {
 }
 """
 # Each layer with weights, and the tensor that it reads.
-LAYERS = {"conv1": "image", "conv2": "relu1", "conv3": "relu2", "conv4": "relu3", "fc": "flat"}
+LAYERS = {"conv1": "image", "conv2": "relu1", "conv3": "relu2", "conv4": "relu3"}
+LAYERS["fc"] = "flat"
 
 
 def network(values):
@@ -136,20 +138,25 @@ def network(values):
     model = onnx.parser.parse_model(TEXT)
     for node in model.graph.node:
         node.name = node.output[0]
-    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in values.items())
+    for name, array in values.items():
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
     return model
 
 
 def run(model, batch, also=()):
-    """Give the scores of ONNX Runtime's CPU provider, and the tensors that are named besides."""
+    """Give ONNX Runtime's scores on the CPU, and the tensors that are named besides."""
     marked = onnx.ModelProto()
     marked.CopyFrom(model)
-    marked.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in also)
+    for name in also:
+        marked.graph.output.append(helper.make_empty_tensor_value_info(name))
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(marked.SerializeToString(), options, ["CPUExecutionProvider"])
-    return dict(zip(["scores", *also], session.run(None, {"image": batch}), strict=True))
+    level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = level
+    text, where = marked.SerializeToString(), ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(text, options, where)
+    arrays = session.run(None, {"image": batch})
+    return dict(zip(["scores", *also], arrays, strict=True))
 
 
 def accuracy(scores):
@@ -165,7 +172,8 @@ def decibels(signal, noisy):
 
 onnx.checker.check_model(network(weights))
 fp32 = run(network(weights), test)["scores"]
-print(f"ONNX Runtime, FP32: {(fp32.argmax(1) != labels).sum()} of {len(test)} wrong, {accuracy(fp32)} % right")
+wrong = (fp32.argmax(1) != labels).sum()
+print(f"ONNX Runtime, FP32: {wrong} of {len(test)} wrong, {accuracy(fp32)} % right")
 
 # %% [markdown]
 # 两个会话选项是有意选的。**关掉图优化**，Q 和 DQ 就照图里写的用浮点计算；打开它，ONNX Runtime 会改写图、换成 INT8 的 kernel，而这些 kernel 因 CPU 而异：没有 VNNI 的 x86 上，UINT8 乘 INT8 的那一种中途可能[饱和](https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html)。**只用一个线程**，求和的次序就固定。不同的处理器仍会差最后几位，所以下面印出来的数都留了余量：准确率和整网的信噪比只印到整数。
@@ -177,9 +185,11 @@ print(f"ONNX Runtime, FP32: {(fp32.argmax(1) != labels).sum()} of {len(test)} wr
 def convolved(x, layer, stride=1):
     """Convolve in NumPy."""
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::stride, ::stride]
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    windows = windows[:, :, ::stride, ::stride]
     kernel, bias = (weights[f"{layer}_{kind}"].astype(np.float64) for kind in "wb")
-    return np.einsum("nchwij,ocij->nohw", windows, kernel, optimize=True) + bias[:, None, None]
+    sums = np.einsum("nchwij,ocij->nohw", windows, kernel, optimize=True)
+    return sums + bias[:, None, None]
 
 
 x = np.maximum(convolved(test.astype(np.float64), "conv1"), 0)
@@ -201,7 +211,8 @@ print("NumPy reads every image alike, and FP32 is more than 120 dB above its noi
 def activations(values, batch):
     """Give the tensors that the layers read, in FP32."""
     inner = [tensor for tensor in LAYERS.values() if tensor != "image"]
-    return {"image": batch} | {name: array for name, array in run(network(values), batch, inner).items() if name != "scores"}
+    arrays = run(network(values), batch, inner)
+    return {"image": batch} | {tensor: arrays[tensor] for tensor in inner}
 
 
 def maximum(array):
@@ -223,15 +234,17 @@ def trt_entropy(array):
 def ort_entropy(array):
     """Give ONNX Runtime's, with 512 bins."""
     values, top = array.tolist(), float(maximum(array))
-    return calibrators.one_scale(calibrators.entropy(calibrators.histogram(values, 512, top), top), values)
+    counts = calibrators.histogram(values, 512, top)
+    return calibrators.one_scale(calibrators.entropy(counts, top), values)
 
 
 def least_squares(array):
-    """Give the threshold with the least squared error, of a hundred shares of the maximum."""
+    """Give the threshold with the least squared error, of a hundred."""
 
     def error(threshold):
         scale = threshold / 127
-        return ((np.clip(np.rint(array / scale), -127, 127) * scale - array) ** 2).mean()
+        rounded = np.clip(np.rint(array / scale), -127, 127) * scale
+        return ((rounded - array) ** 2).mean()
 
     return min((maximum(array) * step / 100 for step in range(1, 101)), key=error)
 
@@ -242,14 +255,15 @@ WAYS |= {"ORT entropy": ort_entropy, "mean square": least_squares}
 
 def calibrated(values, batch, way="max"):
     """Give each tensor's T."""
-    seen = {tensor: array.ravel().astype(np.float64) for tensor, array in activations(values, batch).items()}
-    return {tensor: float(WAYS[way](array)) for tensor, array in seen.items()}
+    seen = activations(values, batch).items()
+    return {tensor: float(WAYS[way](array.ravel().astype(np.float64))) for tensor, array in seen}
 
 
 some = prepared(raw).ravel()[::16].astype(np.float64)
 assert least_squares(some) == calibrators.least_squares(some.tolist())
 chosen = {way: calibrated(weights, prepared(raw), way) for way in WAYS}
-table([{"tensor": f"`{tensor}`"} | {way: chosen[way][tensor] for way in WAYS} for tensor in LAYERS.values()])
+limits = {tensor: {way: chosen[way][tensor] for way in WAYS} for tensor in LAYERS.values()}
+table([{"tensor": f"`{tensor}`"} | row for tensor, row in limits.items()])
 
 # %% caption="relu2 的直方图，纵轴是对数：大多数值很小，竖线是五种算法的截断点，ONNX Runtime 的熵截掉最多，TensorRT 的熵与最大值几乎重合。"
 EDGES = np.arange(0, 8.51, 0.25)
@@ -260,10 +274,11 @@ counts = np.histogram(seen, EDGES)[0]
 heights = 10 ** (np.round(20 * np.log10(np.maximum(counts, 1))) / 20)
 figure, axes = plt.subplots()
 axes.stairs(heights, EDGES, baseline=1, fill=True, color=GREY, alpha=0.4)
-for (way, colour), style in zip(COLOURS.items(), ("-", "-", "--", "-", "-"), strict=True):
+for way, colour in COLOURS.items():
+    style = "--" if way == "TRT entropy" else "-"  # it covers the maximum
     axes.axvline(round(chosen[way]["relu2"], 2), color=colour, ls=style, label=way)
 axes.set(xlabel="relu2", yscale="log", ylabel="values", ylim=(1, None))
-axes.legend(loc="upper right", ncols=2)
+axes.legend(loc="upper center", ncols=5, bbox_to_anchor=(0.5, 1.14), fontsize=10)
 plt.show()
 
 # %% [markdown]
@@ -284,16 +299,17 @@ def quantised(values, limits, layers=tuple(LAYERS), *, by_channel=True):
     instead = {}  # what the readers of a tensor take
 
     def pair(tensor, largest, **axis):
+        q, dq, *given = (f"{tensor}_{what}" for what in ("q", "dq", "scale", "zero"))
         scale = np.asarray(largest, np.float32) / np.float32(127)
-        zero = np.zeros(scale.shape, np.int8)
-        graph.initializer.extend(numpy_helper.from_array(array, f"{tensor}_{kind}") for kind, array in (("scale", scale), ("zero", zero)))
-        given = [f"{tensor}_scale", f"{tensor}_zero"]
-        graph.node.append(helper.make_node("QuantizeLinear", [tensor, *given], [f"{tensor}_q"], **axis))
-        graph.node.append(helper.make_node("DequantizeLinear", [f"{tensor}_q", *given], [f"{tensor}_dq"], **axis))
-        instead[tensor] = f"{tensor}_dq"
+        arrays = (scale, np.zeros(scale.shape, np.int8))
+        graph.initializer.extend(map(numpy_helper.from_array, arrays, given))
+        for op, source, target in (("QuantizeLinear", tensor, q), ("DequantizeLinear", q, dq)):
+            graph.node.append(helper.make_node(op, [source, *given], [target], **axis))
+        instead[tensor] = dq
 
     for node in nodes:
-        layer = node.input[1].removesuffix("_w") if node.op_type in {"Conv", "Gemm"} else None
+        # What has three inputs has weights and a bias.
+        layer = node.input[1].removesuffix("_w") if len(node.input) == 3 else None
         if layer in layers:
             if LAYERS[layer] not in instead:
                 pair(LAYERS[layer], limits[LAYERS[layer]])
@@ -312,6 +328,11 @@ def quantised(values, limits, layers=tuple(LAYERS), *, by_channel=True):
 def score(values, limits, **how):
     """Give the scores of the INT8 network."""
     return run(quantised(values, limits, **how), test)["scores"]
+
+
+def judged(scores):
+    """Give what a table says of scores."""
+    return {"accuracy, %": accuracy(scores), "dB": round(decibels(fp32, scores))}
 
 
 mine = score(weights, chosen["max"])
@@ -340,9 +361,16 @@ options["OpTypesToExcludeOutputQuantization"] = ["Conv", "Gemm"]
 with tempfile.TemporaryDirectory() as folder:
     source, made = f"{folder}/fp32.onnx", f"{folder}/int8.onnx"
     onnx.save(network(weights), source)
-    int8 = quantization.QuantType.QInt8
-    kinds = {"activation_type": int8, "weight_type": int8, "per_channel": True}
-    quantization.quantize_static(source, made, Reader(), op_types_to_quantize=["Conv", "Gemm"], extra_options=options, **kinds)
+    quantization.quantize_static(
+        source,
+        made,
+        Reader(),
+        op_types_to_quantize=["Conv", "Gemm"],
+        per_channel=True,
+        activation_type=quantization.QuantType.QInt8,
+        weight_type=quantization.QuantType.QInt8,
+        extra_options=options,
+    )
     theirs = run(onnx.load(made), test)["scores"]
 assert np.array_equal(mine, theirs)
 print("quantize_static gives the same scores, bit by bit")
@@ -354,21 +382,22 @@ print("quantize_static gives the same scores, bit by bit")
 #
 # 噪声 ≈ 在范围内且不为 0 的比例 × scale²/12 + (|x| − T)² 在截断部分的平均。
 #
-# 只用校准图片来预测，再让 ONNX Runtime 在测试图片上回答：T 从最大值的 0.2 到 1.5 倍。五个张量、五种算法，预测与回答都相差不到 1 dB，单元格会检查。
+# 只用校准图片来预测，再让 ONNX Runtime 在测试图片上回答：T 从最大值的 0.2 到 1.5 倍。五个张量、五种算法，预测与回答都相差不到 1 dB，由单元格检查。
 
 
 # %% caption="信噪比（dB）：预测 / ONNX Runtime"
 def predicted(values, largest):
-    """Give the signal to noise of a tensor that is rounded and clipped, without quantising it, and both parts alone."""
+    """Give a tensor's signal to noise, and those of rounding and clipping alone."""
     sizes = np.abs(values.astype(np.float64))
-    rounding = ((sizes > 0) & (sizes <= largest)).mean() * (largest / 127) ** 2 / 12
+    rounded = ((sizes > 0) & (sizes <= largest)).mean()
+    rounding = rounded * (largest / 127) ** 2 / 12
     clipping = (np.maximum(sizes - largest, 0) ** 2).mean()
     noises = np.array([rounding + clipping, rounding, max(clipping, 1e-12)])
     return 10 * np.log10((sizes**2).mean() / noises)
 
 
 def answered(tensor, largest):
-    """Give what ONNX Runtime has behind the tensor's DQ, when nothing before it is quantised."""
+    """Give the signal to noise behind the tensor's DQ; nothing before it is quantised."""
     [layer] = [layer for layer, read in LAYERS.items() if read == tensor]
     found = run(quantised(weights, {tensor: largest}, [layer]), test, [f"{tensor}_dq"])
     return decibels(exact_tensors[tensor], found[f"{tensor}_dq"])
@@ -381,7 +410,8 @@ for tensor in LAYERS.values():
     row = {"tensor": f"`{tensor}`"}
     for way in WAYS:
         largest = chosen[way][tensor]
-        said, found = predicted(calibration_tensors[tensor], largest)[0], answered(tensor, largest)
+        said = predicted(calibration_tensors[tensor], largest)[0]
+        found = answered(tensor, largest)
         assert abs(said - found) < 1, (tensor, way, said, found)
         row[way] = f"{said:.1f} / {found:.1f}"
     compared.append(row)
@@ -390,15 +420,18 @@ table(compared)
 # %% caption="relu2 的信噪比随 T 变化：橙色虚线是截断，蓝色虚线是舍入，黑线是两者之和的预测，圆点是 ONNX Runtime；最高处在最大值的 0.8 倍附近，太小比太大坏得快。"
 top = chosen["max"]["relu2"]
 shares = np.arange(0.2, 1.51, 0.02)
-curves = np.round([predicted(calibration_tensors["relu2"], top * share) for share in shares], 1)
+values = calibration_tensors["relu2"]
+curves = np.round([predicted(values, top * share) for share in shares], 1)
 figure, axes = plt.subplots()
-parts = ("predicted", "rounding alone", "clipping alone")
-for curve, label, colour, style in zip(curves.T, parts, (INK, BLUE, ORANGE), ("-", "--", "--"), strict=True):
-    axes.plot(shares, curve, color=colour, ls=style, label=label)
+both, rounding, clipping = curves.T
+axes.plot(shares, rounding, "--", color=BLUE, label="rounding alone")
+axes.plot(shares, clipping, "--", color=ORANGE, label="clipping alone")
+axes.plot(shares, both, color=INK, label="predicted")
 dots = np.arange(0.2, 1.51, 0.1)
-axes.plot(dots, [round(answered("relu2", top * share), 1) for share in dots], "o", color=GREEN, label="ONNX Runtime")
+heights = [round(answered("relu2", top * share), 1) for share in dots]
+axes.plot(dots, heights, "o", color=GREEN, label="ONNX Runtime")
 axes.set(xlabel="T / largest value of relu2", ylabel="dB", ylim=(10, 60))
-axes.legend(loc="upper right", ncols=2)
+axes.legend(loc="lower right")
 plt.show()
 
 # %% [markdown]
@@ -407,7 +440,9 @@ plt.show()
 # 整网呢？每层的噪声若互不相关，就能相加。逐层只量化一层，把五份噪声加起来，应当接近全部量化的结果。
 
 # %%
-alone = {layer: decibels(fp32, score(weights, chosen["max"], layers=[layer])) for layer in LAYERS}
+alone = {}
+for layer in LAYERS:
+    alone[layer] = decibels(fp32, score(weights, chosen["max"], layers=[layer]))
 together = -10 * np.log10(sum(10 ** (-value / 10) for value in alone.values()))
 measured = decibels(fp32, mine)
 assert abs(together - measured) < 1
@@ -415,11 +450,7 @@ print(", ".join(f"{layer} {value:.0f}" for layer, value in alone.items()), "dB a
 print(f"all five: predicted {together:.0f} dB, ONNX Runtime {measured:.0f} dB")
 
 # %% caption="整个网络：五种算法"
-rows = []
-for way in WAYS:
-    scores = score(weights, chosen[way])
-    rows.append({"calibrated by": way, "accuracy, %": accuracy(scores), "dB": round(decibels(fp32, scores))})
-table(rows)
+table([{"calibrated by": way} | judged(score(weights, chosen[way])) for way in WAYS])
 
 # %% [markdown]
 # 准确率看不出任何差别，信噪比看得出：截得最狠的两种差得多。下面两样都看。
@@ -435,17 +466,18 @@ table(rows)
 # - `one weight scale`：conv4 的一个通道大 512 倍，权重整个张量一个 scale；
 # - `outlier channel`：conv1 的一个通道大 512 倍，于是激活里有一个离群通道。
 #
-# 后两种把下一层相应的权重除以 512，函数不变；因为是 2 的幂，FP32 的分数一位不差，单元格会检查。`one weight scale` 只量化四层卷积：那个通道到了 `fc` 的输入里也是离群值，那是另一个原因。
+# 后两种把下一层相应的权重除以 512，函数不变；因为是 2 的幂，FP32 的分数一位不差，由单元格检查。`one weight scale` 只量化四层卷积：那个通道到了 `fc` 的输入里也是离群值，那是另一个原因。
 
 
 # %% caption="五种原因：准确率、信噪比，以及三个张量的 T 是原来的几倍"
 def outlier(layer, after, channel, factor=512):
-    """Make one channel larger by a factor, and the next layer's weights for it smaller: the same function."""
+    """Make one channel larger and the next layer's weights for it smaller: the same function."""
     values = {name: array.copy() for name, array in weights.items()}
     for kind in "wb":
         values[f"{layer}_{kind}"][channel] *= factor
-    # fc reads 32 channels of 16 pixels; the weights of a convolution are [output][input][row][column].
-    readers = values["fc_w"].reshape(32, 16, 10) if after == "fc" else values[f"{after}_w"].swapaxes(0, 1)
+    # fc reads 32 channels of 16 pixels; a convolution has [output][input][row][column].
+    array = values[f"{after}_w"]
+    readers = array.reshape(32, 16, 10) if after == "fc" else array.swapaxes(0, 1)
     readers[channel] /= factor
     return values
 
@@ -462,15 +494,16 @@ CASES = {  # weights, calibration images, what else
     "raw pixels": (weights, raw, {}),
     "pixels / 255": (weights, raw / np.float32(255), {}),
     "one bad pixel": (weights, prepared(corrupt), {}),
-    "one weight scale": (heavy, prepared(raw), {"by_channel": False, "layers": CONVOLUTIONS}),
+    "one weight scale": (heavy, prepared(raw), {"layers": CONVOLUTIONS, "by_channel": False}),
     "outlier channel": (wide, prepared(raw), {}),
 }
-found = {case: calibrated(values, batch) for case, (values, batch, how) in CASES.items()}
-rows = []
-for case, (values, _, how) in CASES.items():
-    scores = score(values, found[case], **how)
-    times = {f"T of `{tensor}`": found[case][tensor] / found["right"][tensor] for tensor in ("image", "relu1", "flat")}
-    rows.append({"case": case, "accuracy, %": accuracy(scores), "dB": round(decibels(fp32, scores))} | times)
+limits, rows = {}, []
+for case, (values, batch, how) in CASES.items():
+    limits[case] = calibrated(values, batch)
+    row = {"case": case} | judged(score(values, limits[case], **how))
+    for tensor in ("image", "relu1", "flat"):
+        row[f"T of `{tensor}`"] = limits[case][tensor] / limits["right"][tensor]
+    rows.append(row)
 table(rows)
 
 # %% [markdown]
@@ -487,20 +520,29 @@ table(rows)
 
 # %% caption="只量化一层时的信噪比（dB）"
 def ladder(case):
-    """Give, for each layer, the dB when it alone is quantised, and when all but it are."""
+    """Give, for each layer, the dB with it alone quantised, and with all but it."""
     values, _, how = CASES[case]
     layers = how.get("layers", tuple(LAYERS))
     for layer in layers:
         rest = [other for other in layers if other != layer]
-        both = [score(values, found[case], **how | {"layers": some}) for some in ([layer], rest)]
-        yield layer, [round(decibels(fp32, scores)) for scores in both]
+        both = [how | {"layers": some} for some in ([layer], rest)]
+        yield layer, [judged(score(values, limits[case], **each))["dB"] for each in both]
 
 
-rungs = {case: dict(ladder(case)) for case in CASES}
-table([{"only": f"`{layer}`"} | {case: rungs[case].get(layer, [None])[0] for case in CASES} for layer in LAYERS])
+def rungs(name, place):
+    """Show one of the two for each layer and case."""
+    rows = []
+    for layer in LAYERS:
+        cells = {case: found[case].get(layer, (None, None))[place] for case in CASES}
+        rows.append({name: f"`{layer}`"} | cells)
+    return table(rows)
+
+
+found = {case: dict(ladder(case)) for case in CASES}
+rungs("only", 0)
 
 # %% caption="除这一层以外都量化时的信噪比（dB）"
-table([{"all but": f"`{layer}`"} | {case: rungs[case].get(layer, [None, None])[1] for case in CASES} for layer in LAYERS])
+rungs("all but", 1)
 
 # %% [markdown]
 # 两张表的样子就是诊断：
@@ -513,19 +555,20 @@ table([{"all but": f"`{layer}`"} | {case: rungs[case].get(layer, [None, None])[1
 # **逐个张量比。** 同一批图，FP32 与 INT8 的每个张量各取一份，算信噪比。先问：把中间张量标成输出，会不会改变被查的网络？
 
 # %%
-PATH = ["image", "conv1", "relu1", "conv2", "relu2", "conv3", "relu3", "conv4", "flat", "scores"]
+PATH = ["image", "conv1", "relu1", "conv2", "relu2", "conv3", "relu3", "conv4", "flat"]
 
 
 def along(case):
-    """Give FP32's tensors and the INT8 network's, each as its reader gets it, behind its DQ where it has one."""
+    """Give FP32's tensors beside INT8's: as it is read, behind its DQ where it has one."""
     values, _, how = CASES[case]
-    model = quantised(values, found[case], **how)
+    model = quantised(values, limits[case], **how)
     given = {name for node in model.graph.node for name in node.output}
-    read = {tensor: f"{tensor}_dq" if f"{tensor}_dq" in given else tensor for tensor in PATH}
-    marked = run(model, test, [name for name in read.values() if name != "scores"])
-    assert np.array_equal(marked["scores"], run(model, test)["scores"])  # marking changes nothing
-    floats = run(network(values), test, PATH[1:-1]) | {"image": test}
-    return {tensor: (floats[tensor], marked[read[tensor]]) for tensor in PATH}
+    read = [f"{tensor}_dq" if f"{tensor}_dq" in given else tensor for tensor in PATH]
+    marked = run(model, test, read)
+    assert np.array_equal(marked["scores"], run(model, test)["scores"])
+    floats = run(network(values), test, PATH[1:]) | {"image": test}
+    pairs = zip([*PATH, "scores"], [*read, "scores"], strict=True)
+    return {tensor: (floats[tensor], marked[name]) for tensor, name in pairs}
 
 
 tensors = {case: along(case) for case in CASES}
@@ -539,17 +582,19 @@ print("the scores are the same, bit by bit, with all tensors marked")
 
 # %% caption="出错的张量：整个算与逐通道算（dB）"
 def median_channel(signal, noisy):
-    """Give the middle one of the channels' signals to noise; flat has 32 channels of 16."""
-    if signal.shape[1] == weights["fc_w"].shape[0]:
+    """Give the median of the channels' signals to noise."""
+    if signal.shape[1] == 512:  # flat: 32 channels of 16 pixels
         signal, noisy = (array.reshape(-1, 32, 16) for array in (signal, noisy))
-    channels = [decibels(signal[:, place], noisy[:, place]) for place in range(signal.shape[1]) if signal[:, place].any()]
-    return float(np.median(channels))
+    channels = zip(signal.swapaxes(0, 1), noisy.swapaxes(0, 1), strict=True)
+    return round(np.median([decibels(*pair) for pair in channels if pair[0].any()]))
 
 
 rows = []
-for case, tensor in (("right", "relu1"), ("outlier channel", "relu1"), ("right", "conv4"), ("one weight scale", "conv4")):
-    pair = tensors[case][tensor]
-    rows.append({"case": case, "tensor": f"`{tensor}`", "whole tensor": round(decibels(*pair)), "median channel": round(median_channel(*pair))})
+for tensor, guilty in (("relu1", "outlier channel"), ("conv4", "one weight scale")):
+    for case in ("right", guilty):
+        pair = tensors[case][tensor]
+        row = {"case": case, "tensor": f"`{tensor}`", "whole tensor": round(decibels(*pair))}
+        rows.append(row | {"median channel": median_channel(*pair)})
 table(rows)
 
 # %% caption="沿着网络的信噪比，逐通道取中位数：数据出错的三条从输入起就低；离群通道在 relu1 掉到 0，权重的 scale 在 conv4 掉到 0，之前都正常。"
@@ -557,8 +602,8 @@ figure, axes = plt.subplots(figsize=(7.2, 4.2))
 marks = dict(zip(CASES, "os^vDX", strict=True))
 colours = dict(zip(CASES, (GREEN, BLUE, GREY, PURPLE, "#b5791c", ORANGE), strict=True))
 for case in CASES:
-    heights = [round(median_channel(*tensors[case][tensor])) for tensor in PATH]
-    axes.plot(PATH, heights, color=colours[case], marker=marks[case], label=case)
+    heights = {tensor: median_channel(*pair) for tensor, pair in tensors[case].items()}
+    axes.plot(heights.keys(), heights.values(), color=colours[case], marker=marks[case], label=case)
 axes.set(ylabel="dB, median channel", ylim=(-2, 55))
 axes.legend(loc="upper center", ncols=3, bbox_to_anchor=(0.5, 1.2), fontsize=10)
 plt.show()
@@ -568,13 +613,12 @@ plt.show()
 
 # %% caption="one weight scale 的权重：通道信噪比的中位数（dB）"
 rows = []
-for name in ("conv1_w", "conv2_w", "conv3_w", "conv4_w"):
-    array = heavy[name]
-    row = {"weights": f"`{name}`"}
-    for how, largest in (("one scale", np.abs(array).max()), ("a scale a channel", np.abs(array).max((1, 2, 3), keepdims=True))):
-        scale = largest / np.float32(127)
-        rounded = np.rint(array / scale) * scale
-        row[how] = round(float(np.median([decibels(*both) for both in zip(array, rounded, strict=True)])))
+for layer in CONVOLUTIONS:
+    array = heavy[f"{layer}_w"].swapaxes(0, 1)  # channels second, as in an activation
+    row = {"weights": f"`{layer}_w`"}
+    for name, others in (("one scale", None), ("a scale a channel", (0, 2, 3))):
+        scale = np.abs(array).max(others, keepdims=True) / np.float32(127)
+        row[name] = median_channel(array, np.rint(array / scale) * scale)
     rows.append(row)
 table(rows)
 
@@ -599,9 +643,10 @@ CURES = [  # case, cure, its calibration images and way, what else
 rows = []
 for case, cure, batch, way, how in CURES:
     values, _, broken = CASES[case]
-    before, after = score(values, found[case], **broken), score(values, calibrated(values, batch, way), **how)
-    told = [f"{accuracy(scores)} %, {decibels(fp32, scores):.0f} dB" for scores in (before, after)]
-    rows.append({"case": case, "cure": cure, "before": told[0], "after": told[1]})
+    row = {"case": case, "cure": cure}
+    row["before, dB"] = judged(score(values, limits[case], **broken))["dB"]
+    cured = calibrated(values, batch, way)
+    rows.append(row | judged(score(values, cured, **how)))
 table(rows)
 
 # %% [markdown]
@@ -615,7 +660,7 @@ table(rows)
 # 这里的模型就是 TensorRT 要的样子：零点为 0，激活一个 scale，权重逐通道，Q/DQ 在带权重的层的输入上。
 #
 # - **TensorRT 11** 只有这一条路：校准在 ModelOpt 里做，它调用的正是 `quantize_static`；放过一层是 `--nodes_to_exclude`。
-# - **TensorRT 10 及以前**还能隐式量化：给校准器，由它选 T，层用不用 INT8 看速度；放过一层是给它定精度再加上 obey。旧缓存是那里才有的原因。两者的写法见[版本](../quantization/int8-wrong-results.md#versions)。
+# - **TensorRT 10 及以前**还能隐式量化：给校准器，由它选 T，层用不用 INT8 看速度；放过一层是给它定精度再加上 obey。旧缓存也是那里的原因之一。两者的写法见[版本](../quantization/int8-wrong-results.md#versions)。
 # - **熵**在 TensorRT 里逐个 batch 更新直方图，[batch 大小和次序](../quantization/calibration-batch-size.md)会改变 T；这里是一个 batch。
 # - **标记输出**会改变引擎，在这里不会。先在 ONNX Runtime 里找到层，再去 TensorRT。
 # - **速度**这里一点也没有谈：Q/DQ 放在哪里决定融合，见 [INT8 反而慢](../quantization/int8-slower-than-fp16.md)。
@@ -636,9 +681,9 @@ COUNT = 512  # images that calibrate
 CHOSEN = tuple(LAYERS)  # layers that are quantised
 BY_CHANNEL = True  # a scale for each output channel of the weights
 
-limits = calibrated(VALUES, prepared(raw[:COUNT]))
+own = calibrated(VALUES, prepared(raw[:COUNT]))
 rows = []
 for layers in (CHOSEN, *([layer] for layer in CHOSEN)):
-    scores = score(VALUES, limits, layers=layers, by_channel=BY_CHANNEL)
-    rows.append({"quantised": ", ".join(layers), "accuracy, %": accuracy(scores), "dB": round(decibels(fp32, scores))})
+    scores = score(VALUES, own, layers=layers, by_channel=BY_CHANNEL)
+    rows.append({"quantised": ", ".join(layers)} | judged(scores))
 table(rows)
