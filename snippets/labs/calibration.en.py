@@ -575,7 +575,7 @@ tensors = {case: along(case) for case in CASES}
 print("the scores are the same, bit by bit, with all tensors marked")
 
 # %% [markdown]
-# It does not: without graph optimisation nothing is fused, and one more output only keeps one more array. In TensorRT it is otherwise: a tensor that is marked has to be written, which breaks fusions and may change tactics, so that it is no longer the engine that was to be looked at; see the [question on FP16](../quantization/fp16-accuracy-loss.md#marking). With Q/DQ in the model, look here.
+# It does not: without graph optimisation nothing is fused, and one more output only keeps one more array. With it that is no longer sure, see exercise 4. In TensorRT it is the rule: a tensor that is marked has to be written, which breaks fusions and may change tactics, so that it is no longer the engine that was to be looked at; see the [question on FP16](../quantization/fp16-accuracy-loss.md#marking). With Q/DQ in the model, look here.
 #
 # There are two ways to take the ratio: over the whole tensor, or for each channel, and then the median.
 
@@ -672,7 +672,7 @@ table(rows)
 # 1. `VALUES = heavy`, a scale a channel, all five layers quantised: why is it broken again? Guess the layer, then read the ladder below. Mend it by `CHOSEN` alone.
 # 2. The size of the outlier channel can move from the activation into the weights without changing the function: divide conv1's channel by a number, multiply conv2's weights for it by the same, and `factor` is what remains in the activation. Each doubling gives conv2 6 dB more noise: predict the network at 4, 16, 64 and 512. Why do both ends not keep to 6 dB?
 # 3. `VALUES = weights`, and only the first `COUNT` images calibrate: 1, 4, 16, 64. From how many on does signal to noise stay the same? Does accuracy tell?
-# 4. Put `ORT_ENABLE_ALL` for `ORT_DISABLE_ALL` in `run` and run everything again: which numbers change? Does marking outputs still leave the scores alone? And on another CPU?
+# 4. Put `ORT_ENABLE_ALL` for `ORT_DISABLE_ALL` in `run` and run everything again: which `assert` stops it? Print how many dB its two sides are apart instead, and go on. Why can marking outputs change the scores now? And what does another CPU say?
 # 5. If you have TensorRT, keep the model with `onnx.save(quantised(weights, chosen["max"]), "int8.onnx")` and compare the scores of ONNX Runtime and TensorRT as [the question's procedure](../quantization/int8-wrong-results.md#procedure) does: how many dB apart are they, and is that more or less than INT8's own noise?
 
 # %% caption="Try it: quantised together, then layer by layer"

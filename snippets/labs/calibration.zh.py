@@ -575,7 +575,7 @@ tensors = {case: along(case) for case in CASES}
 print("the scores are the same, bit by bit, with all tensors marked")
 
 # %% [markdown]
-# 不会：没有图优化就没有融合，多一个输出只是多留一份数据。TensorRT 里不同：标成输出的张量必须写出来，融合就断了，tactic 也可能换，查的就不再是原来那个引擎，见 [FP16 那道题](../quantization/fp16-accuracy-loss.md#marking)。所以有了带 Q/DQ 的模型，就在这里查。
+# 不会：没有图优化就没有融合，多一个输出只是多留一份数据；打开图优化就难说了，见练习 4。TensorRT 里更是如此：标成输出的张量必须写出来，融合就断了，tactic 也可能换，查的就不再是原来那个引擎，见 [FP16 那道题](../quantization/fp16-accuracy-loss.md#marking)。所以有了带 Q/DQ 的模型，就在这里查。
 #
 # 信噪比有两种算法：整个张量一起算，或者每个通道各算，取中位数。
 
@@ -672,7 +672,7 @@ table(rows)
 # 1. `VALUES = heavy`，权重逐通道，五层都量化：为什么又坏了？先猜是哪一层，再看下面的阶梯。只改 `CHOSEN`，把它修好。
 # 2. 把离群通道的大小从激活挪进权重，函数不变：conv1 的那个通道除以一个数，conv2 读它的权重乘上同一个数，激活里剩下 `factor` 倍。每大一倍，conv2 读到的噪声大 6 dB：先预测 4、16、64、512 时整网各是多少。两头为什么都不照 6 dB 走？
 # 3. `VALUES = weights`，校准只用前 `COUNT` 张图：1、4、16、64。信噪比从几张起不再变？准确率看得出来吗？
-# 4. 把 `run` 里的 `ORT_DISABLE_ALL` 换成 `ORT_ENABLE_ALL`，全部重新运行：哪些数变了？标成输出还是不改变分数吗？换一台 CPU 呢？
+# 4. 把 `run` 里的 `ORT_DISABLE_ALL` 换成 `ORT_ENABLE_ALL`，全部重新运行：停在哪一个 `assert`？把它改成打印两边相差多少 dB，再往下运行。标成输出为什么会改变分数？换一台 CPU 呢？
 # 5. 有 TensorRT 的话，用 `onnx.save(quantised(weights, chosen["max"]), "int8.onnx")` 存下模型，照[那道题的步骤](../quantization/int8-wrong-results.md#procedure)比较 ONNX Runtime 与 TensorRT 的分数：差多少 dB？与 INT8 本身的噪声比是大是小？
 
 # %% caption="自己试：一起量化，再逐层量化"
