@@ -53,3 +53,74 @@ class Graph:
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
         onnx.checker.check_model(model)
         return bytes(model.SerializeToString())
+
+
+def halved(model: bytes, kept: tuple[str, ...] = ()) -> bytes:
+    """Give a model whose tensors and constants are FP16, as a typed network has them: casts stand only where FP16 and FP32 meet.
+
+    kept: nodes that compute in FP32, by name, or with * at its end by the beginning of one. Every node gives one floating-point tensor.
+    """
+    onnx: Any = importlib.import_module("onnx")
+    whole = onnx.load_from_string(model)
+    typed = _Typed(whole.graph)
+    for node in whole.graph.node:
+        typed.add(node, "float32" if any(_named(node.name, pattern) for pattern in kept) else "float16")
+    for output in whole.graph.output:
+        typed.finish(output.name)
+    del whole.graph.node[:], whole.graph.initializer[:]
+    whole.graph.node.extend(typed.nodes)
+    whole.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in typed.constants.items())
+    onnx.checker.check_model(whole)
+    return bytes(whole.SerializeToString())
+
+
+def _named(name: str, pattern: str) -> bool:
+    return name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1]))
+
+
+class _Typed:
+    """The nodes and constants of a graph in two types; a tensor has a name in each type in which somebody takes it."""
+
+    def __init__(self, graph: Any) -> None:
+        """Begin with the graph's inputs, which are FP32, and its constants."""
+        self.onnx: Any = importlib.import_module("onnx")
+        self.arrays = {each.name: self.onnx.numpy_helper.to_array(each) for each in graph.initializer}
+        self.constants: dict[str, Any] = {}
+        self.nodes: list[Any] = []
+        self.names: dict[str, dict[str, str]] = {each.name: {"float32": each.name} for each in graph.input}
+
+    def add(self, node: Any, kind: str) -> None:
+        """Add a node that computes in a type."""
+        (output,) = node.output
+        node.input[:] = [self.taken(name, kind) for name in node.input]
+        node.output[:] = [f"{output}.{kind}"]
+        self.names[output] = {kind: f"{output}.{kind}"}
+        self.nodes.append(node)
+
+    def taken(self, name: str, kind: str) -> str:
+        """Give the name of a tensor or a constant in a type."""
+        import numpy as np  # noqa: PLC0415
+
+        array = self.arrays.get(name)
+        if array is not None:
+            if array.dtype != np.float32:
+                self.constants[name] = array
+                return name
+            with np.errstate(over="ignore"):  # a constant beyond FP16 is Inf there: that is what a typed network holds
+                self.constants[f"{name}.{kind}"] = array.astype(kind)
+            return f"{name}.{kind}"
+        names = self.names[name]
+        if kind not in names:
+            names[kind] = self.cast(next(iter(names.values())), f"{name}.{kind}", kind)
+        return names[kind]
+
+    def cast(self, source: str, name: str, kind: str) -> str:
+        """Add a cast."""
+        to = {"float16": self.onnx.TensorProto.FLOAT16, "float32": self.onnx.TensorProto.FLOAT}[kind]
+        self.nodes.append(self.onnx.helper.make_node("Cast", [source], [name], name=name + ".cast", to=to))
+        return name
+
+    def finish(self, output: str) -> None:
+        """Give one of the graph's outputs, which are FP32."""
+        (name,) = self.names[output].values()
+        self.cast(name, output, "float32")

@@ -1,7 +1,7 @@
 """Accept a changed source under an old record when nothing that was measured has changed.
 
-The old text is found in git by its digest. Python counts as unchanged when its syntax tree is the same (a bench's TABLES
-and check aside, and a model's main), CUDA when NVRTC makes the same machine code of it for every architecture
+The old text is found in git by its digest. Python counts as unchanged when its syntax tree is the same (a bench's TABLES,
+predict and check aside, and a model's main), CUDA when NVRTC makes the same machine code of it for every architecture
 that its first line declares; where it includes headers that NVRTC lacks, when the text is the same but for comments.
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path
 import nvrtc
 from project import ROOT, digest, read_record, record_files, scripts_of, shown, sources_of
 
-# What comes after a bench's measurement: its tables are laid out later, and each test runs its check anew.
-AFTER = {"TABLES", "check"}
+# What comes after a bench's measurement: its tables are laid out later, and each test runs its check and its predictions anew.
+AFTER = {"TABLES", "check", "predict"}
 # What a bench never calls of a model: it prints what the page shows beside the listing.
 PRINTING = {"main"}
 

@@ -220,6 +220,8 @@ class Session:
         onnx: str,
         flags: list[str] | None = None,
         pins: dict[str, str] | None = None,
+        typed: bool = True,
+        moving: bool = True,
         outputs: list[str] | None = None,
         calibrator: dict[str, Any] | None = None,
         ranges: dict[str, float] | None = None,
@@ -230,7 +232,8 @@ class Session:
     ) -> dict[str, Any]:
         """Build an engine from an ONNX file and keep it under a name.
 
-        flags: of fp16, int8, tf32, obey, prefer. pins: a layer's name (a trailing * for a prefix) -> its precision.
+        flags: of fp16, int8, tf32, obey, prefer. pins: a layer's name (a trailing * for a prefix) -> its precision; typed: of its outputs too;
+        moving: of constants and of layers that only move numbers too, some of which the parser adds and names by itself.
         outputs: tensors to mark, ["*"] for every one. calibrator: see make_calibrator. ranges: a tensor's name -> its maximum.
         profile: the smallest, usual and largest batch of a dynamic input. fresh: choose tactics anew, without the timing cache.
         """
@@ -242,7 +245,8 @@ class Session:
             raise RuntimeError("; ".join(str(parser.get_error(index)) for index in range(parser.num_errors)))
         config = self.configure(flags or [], level, fresh=fresh)
         layers = [network.get_layer(index) for index in range(network.num_layers)]
-        pin(layers, pins or {})
+        still = {trt.LayerType.CONSTANT, trt.LayerType.SHUFFLE}
+        pin([layer for layer in layers if moving or layer.type not in still], pins or {}, typed=typed)
         mark(network, layers, outputs or [])
         set_ranges(network, layers, ranges)
         shapes = self.profiles(network, config, profile, (calibrator or {}).get("batch"))
@@ -450,19 +454,22 @@ def ranges_of(cache: bytes) -> dict[str, float]:
 
 
 def pinnable(layer: Any) -> bool:
-    """Tell whether a layer computes with floating-point numbers, not with shapes or constants' indices."""
-    return all(
+    """Tell whether a layer computes with floating-point numbers, not with shapes or constants' indices; a cast has its types already."""
+    return layer.type != trt.LayerType.CAST and all(
         layer.get_output(index) is not None and layer.get_output(index).dtype in {trt.float32, trt.float16} for index in range(layer.num_outputs)
     )
 
 
-def pin(layers: list[Any], pins: dict[str, str]) -> None:
-    """Give layers their precision: a name, or with * at its end the beginning of one -> float32, float16 or int8."""
-    for layer in filter(pinnable, layers):
+def pin(layers: list[Any], pins: dict[str, str], *, typed: bool) -> None:
+    """Give layers their precision: a name, or with * at its end the beginning of one -> float32, float16 or int8; typed: and their outputs."""
+    cast = any(layer.type == trt.LayerType.CAST for layer in layers)  # then constants have the types that the graph gives them
+    for layer in layers:
+        if not pinnable(layer) or (cast and layer.type == trt.LayerType.CONSTANT):
+            continue
         for pattern, precision in pins.items():
             if layer.name == pattern or (pattern.endswith("*") and layer.name.startswith(pattern[:-1])):
                 layer.precision = precision_of(precision)
-                for index in range(layer.num_outputs if precision != "int8" else 0):  # what follows decides what INT8 gives
+                for index in range(layer.num_outputs if typed and precision != "int8" else 0):  # what follows decides what INT8 gives
                     layer.set_output_type(index, precision_of(precision))
 
 
@@ -479,7 +486,7 @@ def mark(network: Any, layers: list[Any], wanted: list[str]) -> None:
             continue
         for index in range(layer.num_outputs):
             tensor = layer.get_output(index)
-            every = wanted == ["*"] and tensor.dtype == trt.float32 and not tensor.is_shape_tensor
+            every = wanted == ["*"] and tensor.dtype in {trt.float32, trt.float16} and not tensor.is_shape_tensor
             if (every or tensor.name in wanted) and tensor.name not in already:
                 network.mark_output(tensor)
 

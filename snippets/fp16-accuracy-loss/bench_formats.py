@@ -60,6 +60,8 @@ def predict(inputs: Row) -> Row:
         term = formats.FP16.round(inputs["term"])
         half = causes.accumulate([term] * inputs["terms"], formats.FP16.round)
         return {"predicted_half_sum": text(half), "predicted_single_sum": text(causes.accumulate([term] * inputs["terms"], formats.single))}
+    if "scale" not in inputs:  # every FP16 value widened: the model is what the check compares with
+        return {}
     trace = causes.normalisation([inputs["scale"] * value for value in causes.ROW], inputs["epsilon"], formats.FP16.round)
     return {"predicted_variance": text(trace["variance"][0]), "predicted_root": text(trace["root"][0]), "predicted_first": text(trace["unit"][0])}
 

@@ -1,7 +1,7 @@
-"""Estimate a chain of convolutions in FP16 and in INT8, kernel by kernel: the longest of arithmetic, memory, and one sum from start to end.
+"""Estimate a chain of convolutions in FP16 and in INT8, kernel by kernel: a start, the terms of one sum, arithmetic, memory.
 
-INT8 halves what the matrix kernels take, and adds what stands between them. Where the second is more than the first, it loses.
-Rates and bandwidth are those of the H200's data sheet; what share of them kernels reach was read off bench_engines.py.
+INT8 halves the arithmetic and the bytes, and adds what stands between the kernels. Where the second is more than the first, it loses.
+Rates and bandwidth are those of the H200's data sheet; the other constants were fitted to bench_engines.py's sizes of batch 1 and 64.
 """
 
 from dataclasses import dataclass
@@ -12,32 +12,31 @@ SIDE = 28  # 7..112 by 7: pixels along an edge
 DEPTH = 4  # 1..8: convolutions of 3 x 3, each with a Swish behind it
 TERA = 1e12
 RATE = {"FP32": 67 * TERA, "FP16": 989 * TERA, "INT8": 1979 * TERA}  # dense operations a second
-REACHED = {"FP32": 0.6, "FP16": 0.62, "INT8": 0.45}  # of it, by large convolutions
 BYTES = {"FP32": 4, "FP16": 2, "INT8": 1}
-BANDWIDTH, READ = 4.8 * TERA, 0.4  # bytes a second, and what share a kernel that only moves reaches
-START_US = {"move": 3.5, "plain": 2.1, "FP16": 6.0, "INT8": 3.6}  # that even the smallest kernel takes; plain: without Tensor Cores
-TERM_NS = {"move": 0.0, "plain": 15.3, "FP16": 2.5, "INT8": 1.2}  # that each term of a sum adds, however few sums there are
+BANDWIDTH = 4.8 * TERA  # bytes a second
+SHARE = {"FP32": 1.0, "FP16": 0.9, "INT8": 0.4, "move": 0.5}  # of it, that a kernel reaches
+START_US = {"FP32": 2.5, "FP16": 3.7, "INT8": 4.2, "move": 3.0}  # that even the smallest kernel takes; FP32 goes without Tensor Cores
+TERM_NS = {"FP32": 12.3, "FP16": 0.95, "INT8": 0.86, "move": 0.0}  # that each term of a sum adds, however few sums there are
 ALIGNED = 32  # channels to which INT8 pads
 
 
 # --8<-- [start:model]
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel: what it computes in and how, its operations, the bytes that it reads and writes, and the terms of one sum."""
+    """One kernel: what it computes in, its operations, the bytes that it reads and writes, and the terms of one sum."""
 
     name: str
     kind: str
-    units: str
     operations: float
     moved: float
     terms: int = 0
 
     @property
     def microseconds(self) -> float:
-        """Give the longest of arithmetic, memory, and one sum with a start."""
-        arithmetic = self.operations / (RATE[self.kind] * REACHED[self.kind])
-        one_sum = START_US[self.units] + TERM_NS[self.units] * self.terms / 1000
-        return max(one_sum, 1e6 * arithmetic, 1e6 * self.moved / (BANDWIDTH * READ))
+        """Give the sum of a start, the terms of one sum, arithmetic at the peak, and memory."""
+        arithmetic = 1e6 * self.operations / RATE[self.kind] if self.operations else 0.0
+        memory = 1e6 * self.moved / (BANDWIDTH * SHARE[self.kind])
+        return START_US[self.kind] + TERM_NS[self.kind] * self.terms / 1000 + arithmetic + memory
 
 
 @dataclass(frozen=True)
@@ -55,14 +54,14 @@ class Chain:
         return self.batch * self.channels * self.side**2
 
     def convolution(self, taken: str, given: str) -> Kernel:
-        """Give a 3 x 3 convolution that takes one type and gives another; FP32 goes without Tensor Cores."""
+        """Give a 3 x 3 convolution that takes one type and gives another."""
         inputs = -(-self.channels // ALIGNED) * ALIGNED if taken == "INT8" else self.channels
         moved = self.elements * (BYTES[taken] + BYTES[given]) + 9 * self.channels**2 * BYTES[taken]
-        return Kernel("conv", taken, "plain" if taken == "FP32" else taken, 2.0 * self.elements * 9 * inputs, moved, 9 * inputs)
+        return Kernel("conv", taken, 2.0 * self.elements * 9 * inputs, moved, 9 * inputs)
 
     def pointwise(self, name: str, taken: str, given: str) -> Kernel:
         """Give a kernel that reads every element and writes it, in another type or changed."""
-        return Kernel(name, "FP32", "move", 0.0, self.elements * (BYTES[taken] + BYTES[given]))
+        return Kernel(name, "move", 0.0, self.elements * (BYTES[taken] + BYTES[given]))
 
     def kernels(self, way: str) -> list[Kernel]:
         """Give the kernels of the chain as it is built in one way."""
