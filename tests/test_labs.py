@@ -174,7 +174,7 @@ def test_the_calibration_labs_network_is_the_questions() -> None:
 def test_the_calibration_lab_shows_what_it_says() -> None:
     notebook = json.loads((ROOT / "docs" / "en" / "labs" / "calibration.ipynb").read_text("utf-8"))
     tables = [rows(output) for kind, output in outputs(notebook) if kind == "text/markdown"]
-    _, compared, ways, cases, only, without, guilty, weights, cures, _ = tables
+    _, compared, ways, cases, only, without, guilty, weights, cures, beside, _ = tables
     for row in compared:
         said = [[float(side) for side in cell.split(" / ")] for name, cell in row.items() if name != "tensor"]
         assert all(abs(predicted - found) < 0.61 for predicted, found in said), "the prediction is up to 0.6 dB off"
@@ -202,6 +202,7 @@ def test_the_calibration_lab_shows_what_it_says() -> None:
     assert guilty[1]["whole tensor"] == "41"
     assert [row["one scale"] == "0" for row in weights] == [False, False, False, True]
     assert all((row["accuracy, %"] == "99") == (row["cure"] != "TRT entropy") for row in cures), "what fits the cause is back"
+    assert all(abs(float(row["ONNX Runtime, dB"]) - float(row["TensorRT, dB"])) < 0.2 for row in beside), "signal to noise agrees"
 
 
 def test_a_lab_with_snippets_of_its_own_is_no_question() -> None:
