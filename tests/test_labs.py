@@ -70,6 +70,11 @@ def test_a_failing_cell_fails_with_its_place_and_the_end_of_its_traceback(tmp_pa
         labs.executed(tmp_path)
 
 
+def test_what_a_cell_prints_with_a_pause_is_one_output(tmp_path: Path) -> None:
+    (tmp_path / "slow.en.py").write_text("# %%\nimport time\n\nprint(1, flush=True)\ntime.sleep(0.5)\nprint(2)\n")
+    assert outputs(json.loads(labs.execute(tmp_path / "slow.en.py"))) == [("text/plain", "1\n2\n")]
+
+
 @pytest.mark.parametrize(("kind", "caption", "message"), [("svg", "", "has no name"), ("png", ' caption="A line."', "leaves image/png")])
 def test_a_figure_that_the_site_cannot_show_fails(tmp_path: Path, kind: str, caption: str, message: str) -> None:
     (tmp_path / "figure.en.py").write_text(FIGURE.format(kind=kind, caption=caption))
