@@ -34,7 +34,7 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 FETCHES = {
     "requirements.txt": "about 250 MB, which took a minute elsewhere",
-    "requirements-dev.txt": "about 600 MB with the tests, which took two minutes elsewhere",
+    "requirements-dev.txt": "about 640 MB with the tests, which took two minutes elsewhere",
     "web": "about 40 MB for the browser's part, which took ten seconds elsewhere",
     "web --include=dev": "about 75 MB for the browser's part and its tests, which took half a minute elsewhere",
 }

@@ -85,6 +85,7 @@ def execute(script: Path) -> str:
         timeout=SLOWEST,
         kernel_name="python3",
         kernel_manager_class=FencedKernel,
+        coalesce_streams=True,  # else a pause between two prints makes two outputs
         resources={"metadata": {"path": str(script.parent)}},
         on_cell_start=lambda cell, cell_index: started.append(cell_index),  # noqa: ARG005 - nbclient's own names
         # The kernel says on every start that it talks over TCP; only its errors matter here.

@@ -11,6 +11,8 @@ import jupytext
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+import digits
+import lab_digits
 import labs
 import pages
 from project import LANGUAGES, ROOT, SNIPPETS, published, read_record
@@ -66,6 +68,11 @@ def test_a_failing_cell_fails_with_its_place_and_the_end_of_its_traceback(tmp_pa
     (tmp_path / "broken.en.py").write_text("# %% [markdown]\n# # Broken\n\n# %%\nshare = 1 / 0\n")
     with pytest.raises(SystemExit, match=r"broken\.en\.py: cell 2, which begins with 'share = 1 / 0', failed:\n(?s:.*)ZeroDivisionError"):
         labs.executed(tmp_path)
+
+
+def test_what_a_cell_prints_with_a_pause_is_one_output(tmp_path: Path) -> None:
+    (tmp_path / "slow.en.py").write_text("# %%\nimport time\n\nprint(1, flush=True)\ntime.sleep(0.5)\nprint(2)\n")
+    assert outputs(json.loads(labs.execute(tmp_path / "slow.en.py"))) == [("text/plain", "1\n2\n")]
 
 
 @pytest.mark.parametrize(("kind", "caption", "message"), [("svg", "", "has no name"), ("png", ' caption="A line."', "leaves image/png")])
@@ -161,6 +168,48 @@ def test_the_record_shows_what_the_slow_to_fast_lab_says_of_it() -> None:
     assert 0.97 < time["wide"] / time["batched"] < 1.03, "and no difference"
 
 
+def test_the_calibration_labs_network_is_the_questions() -> None:
+    kept = json.loads((SNIPPETS / "calibration" / "digits.json").read_text("utf-8"))
+    assert kept["weights"] == {name.replace(".", "_"): lab_digits.encoded(array) for name, array in digits.weights("cnn").items()}
+    assert len(kept["calibration"]) == digits.CALIBRATION
+    assert len(kept["test"]) == len(kept["labels"]) == 797
+    assert {len(image) for image in kept["calibration"] + kept["test"]} == {64}
+
+
+def test_the_calibration_lab_shows_what_it_says() -> None:
+    notebook = json.loads((ROOT / "docs" / "en" / "labs" / "calibration.ipynb").read_text("utf-8"))
+    tables = [rows(output) for kind, output in outputs(notebook) if kind == "text/markdown"]
+    _, compared, ways, cases, only, without, guilty, weights, cures, beside, _ = tables
+    for row in compared:
+        said = [[float(side) for side in cell.split(" / ")] for name, cell in row.items() if name != "tensor"]
+        assert all(abs(predicted - found) < 0.61 for predicted, found in said), "the prediction is up to 0.6 dB off"
+    noise = {row["calibrated by"]: float(row["dB"]) for row in ways}
+    assert len({row["accuracy, %"] for row in ways}) == 1, "accuracy shows no difference"
+    assert max(noise["99.9 %"], noise["ORT entropy"]) + 5 < min(noise[way] for way in ("max", "TRT entropy", "mean square")), "two clip most"
+    case = {row["case"]: row for row in cases}
+    raw = case["raw pixels"]
+    assert raw["accuracy, %"] == case["right"]["accuracy, %"], "nobody would notice"
+    assert 16 <= float(case["right"]["dB"]) - float(raw["dB"]) <= 19
+    assert [raw[f"T of `{tensor}`"] for tensor in ("image", "flat")] == ["8.73", "6.58"]
+    assert 0.03 < float(case["pixels / 255"]["T of `image`"]) < 0.04
+    assert all(20 < float(case["one bad pixel"][f"T of `{tensor}`"]) < 100 for tensor in ("image", "relu1", "flat"))
+    data = ("raw pixels", "pixels / 255", "one bad pixel")
+    assert all(float(row[name]) <= 34 for row in only for name in data), "each layer alone is bad"
+    assert all(float(row[name]) <= 26 for row in without for name in data), "leaving out none helps"
+    for name, layer in (("one weight scale", "`conv4`"), ("outlier channel", "`conv2`")):
+        alone = {row["only"]: float(row[name]) for row in only if row[name]}
+        others = {row["all but"]: float(row[name]) for row in without if row[name]}
+        assert alone.pop(layer) == 0
+        assert min(alone.values()) >= 45
+        assert others.pop(layer) >= 43
+        assert max(others.values()) == 0
+    assert [row["median channel"] for row in guilty] == ["38", "0", "37", "0"]
+    assert guilty[1]["whole tensor"] == "41"
+    assert [row["one scale"] == "0" for row in weights] == [False, False, False, True]
+    assert all((row["accuracy, %"] == "99") == (row["cure"] != "TRT entropy") for row in cures), "what fits the cause is back"
+    assert all(abs(float(row["ONNX Runtime, dB"]) - float(row["TensorRT, dB"])) < 0.2 for row in beside), "signal to noise agrees"
+
+
 def test_a_lab_with_snippets_of_its_own_is_no_question() -> None:
     own = {name for name in NAMES if (SNIPPETS / name).is_dir()}
     assert own
@@ -217,6 +266,12 @@ def outputs(notebook: dict[str, Any]) -> list[tuple[str, str]]:
     found = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
     streams = [("text/plain", "".join(output["text"])) for output in found if "text" in output]
     return streams + [(kind, "".join(text)) for output in found for kind, text in output.get("data", {}).items()]
+
+
+def rows(markdown: str) -> list[dict[str, str]]:
+    """Give a table's rows by the names of its columns."""
+    head, _, *lines = [[cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")] for line in markdown.splitlines()]
+    return [dict(zip(head, line, strict=True)) for line in lines]
 
 
 def contrast(one: str, other: str) -> float:

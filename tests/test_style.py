@@ -25,6 +25,8 @@ def test_snippets_are_typed() -> None:
     # Each folder on its own: the folders' files share names, as they would on a reader's disk.
     for folder in snippet_folders():
         files = [path.name for path in scripts_of(folder, "model", "asm", "draw", "bench")]
+        if not files:
+            continue  # a lab's data
         done = subprocess.run(
             [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", *files], cwd=folder, capture_output=True, text=True, check=False,
             env={"MYPYPATH": str(ROOT / "scripts"), "MYPY_CACHE_DIR": str(ROOT / ".cache" / "mypy"), "PATH": ""},

@@ -70,8 +70,9 @@ def orphans(folder: Path) -> Iterator[Problem]:
             yield at(path, 1, "S2", "None names it: use it, or delete it")
         elif path.suffix == ".csv" and not path.with_suffix(".json").is_file():
             yield at(path, 1, "S3", f"There is no {path.stem}.json: keep it beside its record, or delete it")
-        elif path.suffix == ".json" and not any(path in record_files(bench) for bench in scripts_of(folder, "bench")):
-            yield at(path, 1, "S4", f"No bench_{path.name.partition('.')[0]}.py made it: name it <bench>.<card>.json, or delete it")
+        elif path.suffix == ".json" and not _of_a_lab(path) and not any(path in record_files(bench) for bench in scripts_of(folder, "bench")):
+            told = f"No bench_{path.name.partition('.')[0]}.py made it and no lab's header names it: name it <bench>.<card>.json, or delete it"
+            yield at(path, 1, "S4", told)
         elif path.suffix not in KINDS:
             yield at(path, 1, "S4", f"{path.suffix or 'A file without a suffix'} is none of them ({', '.join(sorted(KINDS))}): delete it")
 
@@ -91,6 +92,12 @@ def _unshown(folder: Path, path: Path) -> Iterator[Problem]:
         if not any(f"{folder.name}/{path.name}" in page.read_text("utf-8") for page in pages):
             how = f'include it with --8<-- "{folder.name}/{path.name}", or delete it and its script'
             yield at(path, 1, "S1", f"No page in docs/{language} and no lab shows it: {how}")
+
+
+def _of_a_lab(path: Path) -> bool:
+    """Tell whether a lab's header offers a file for download."""
+    line = f"#       - {path.parent.name}/{path.name}\n"
+    return any(line in script.read_text("utf-8") for script in (SNIPPETS / "labs").glob("*.py"))
 
 
 def _imports(script: Path, tree: ast.Module, siblings: set[str]) -> Iterator[Problem]:

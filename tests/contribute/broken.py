@@ -154,6 +154,7 @@ RULES = {
     "a kernel that nothing compiles": Broken(f"{FOLDER}/more.cu", make("// arch: sm_80\n"), "S2", "use it, or delete it"),
     "counters without a record": Broken(f"{FOLDER}/more.csv", make("1\n"), "S3", "There is no more.json"),
     "a file of another kind": Broken(f"{FOLDER}/notes.docx", make("1\n"), "S4", "is none of them"),
+    "data that no lab offers": Broken(f"{FOLDER}/more.json", make("{}\n"), "S4", "no lab's header names it"),
     "a package in a model": Broken(f"{FOLDER}/stride.py", put("LANES = 32", "import numpy\n\nLANES = 32"), "S5", "do without", "import numpy"),
     "a kernel without architectures": Broken(f"{FOLDER}/stride.cu", put("// arch: sm_80 sm_90a\n", ""), "S6", "write // arch"),
     "a bench that claims nothing": Broken(f"{FOLDER}/bench_stride.py", put("def check(", "def inspect("), "S7", "It lacks check"),
