@@ -14,7 +14,7 @@ JOINTS = "_.:/-[]"  # what joins the parts of an identifier
 _HUMP = re.compile(r"[a-z0-9](?=[A-Z])(?:(?<=[a-z])|(?=[A-Z][a-z]))")
 _THOUSANDS = re.compile(r",(?=[0-9]{3})(?<=[0-9],)")
 _WORD = re.compile(r"[a-z0-9]{2,}")
-_CHAIN = re.compile(rf"[a-z0-9]+[{re.escape(JOINTS)}]+[a-z0-9][a-z0-9{re.escape(JOINTS)}]*")
+_CHAIN = re.compile(rf"(?<![a-z0-9])[a-z0-9]++[{re.escape(JOINTS)}]++[a-z0-9][a-z0-9{re.escape(JOINTS)}]*+")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _ADDRESS = re.compile(r"0x[0-9a-f]+|[0-9a-f]{8,}|[0-9]+")
 # The signs of Chinese text that NFKC changes; a text without them it mostly leaves as it is, and looking is fast.

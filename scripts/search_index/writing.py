@@ -20,7 +20,7 @@ from search_index.weighing import HIGHEST, Page, weigh
 
 KINDS = ("question", "lab", "glossary", "other")
 CARDS = 2  # pages a file
-TEXT = 2500  # characters a file of sections' text
+TEXT = 5000  # characters a file of sections' text
 LISTING = 800  # of a section's code and tables, so many characters can be shown
 SHARD, GROWTH = 4000, 2  # characters a shard, and how many more for each page: few files for a large site, small ones for a small one
 WORDS, WORD = 1500, 4  # how many words for misspellings, and of how many letters at least
