@@ -1,7 +1,7 @@
 """Accept a changed source under an old record when nothing that was measured has changed.
 
-The old text is found in git by its digest. Python counts as unchanged when its syntax tree is the same (a bench's TABLES,
-predict and check aside, and a model's main), CUDA when NVRTC makes the same machine code of it for every architecture
+The old text is found in git by its digest. Python counts as unchanged when its syntax tree is the same (docstrings, a bench's
+TABLES, predict and check aside, and a model's main), CUDA when NVRTC makes the same machine code of it for every architecture
 that its first line declares; where it includes headers that NVRTC lacks, when the text is the same but for comments.
 """
 
@@ -52,9 +52,12 @@ def _code(text: str) -> str:
 
 
 def _tree(text: str, aside: set[str]) -> str:
-    """Give a Python text's syntax tree without the functions and names that stand aside from a measurement."""
+    """Give a Python text's syntax tree without docstrings, and without the functions and names that stand aside from a measurement."""
     module = ast.parse(text)
     module.body = [node for node in module.body if not _names(node) & aside]
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
     return ast.dump(module)
 
 

@@ -112,6 +112,8 @@ def test_restamp_tells_a_comment_from_a_change() -> None:
     assert not restamp.same(kernel, kernel.replace("2", "3"), "x.cu")
     assert restamp.same("a = 1\n", "a = 1  # one\n", "bench_x.py")
     assert not restamp.same("a = 1\n", "a = 2\n", "bench_x.py")
+    assert restamp.same('def main():\n    """Run it."""\n    a()\n', 'def main():\n    """Measure."""\n    a()\n', "bench_x.py")
+    assert not restamp.same('def main():\n    """Run it."""\n    a()\n', 'def main():\n    """Run it."""\n    b()\n', "bench_x.py")
     assert restamp.same("TABLES = {1: 2}\na = 1\n", "TABLES = {}\na = 1\n", "bench_x.py")
     assert restamp.same("def check(rows):\n    assert rows\n", "def check(rows):\n    assert len(rows) > 1\n", "bench_x.py")
     assert restamp.same("def predict(inputs):\n    return {}\n", "def predict(inputs):\n    return {1: 2}\n", "bench_x.py")

@@ -1,4 +1,4 @@
-"""Pin layers to FP32 in three networks whose constants leave FP16, with TensorRT: what else is pinned decides whether that mends them."""
+"""Pin layers to FP32 in three networks whose sums or constants leave FP16, with TensorRT: what is asked of the other layers decides what comes."""
 
 import json
 from typing import Any
