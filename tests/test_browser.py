@@ -120,6 +120,8 @@ def test_the_palette_follows_the_system_until_one_is_chosen(browser: Browser, ad
     page = context.new_page()
 
     def shown() -> list[str]:
+        # The page hears of the system's colours with its next frame.
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
         found: list[str] = page.evaluate("""[document.body.dataset.mdColorScheme, document.querySelector("meta[name=color-scheme]").content,
             getComputedStyle(document.querySelector("header")).colorScheme]""")
         return found
