@@ -64,7 +64,7 @@ def halved(model: bytes, kept: tuple[str, ...] = ()) -> bytes:
     whole = onnx.load_from_string(model)
     typed = _Typed(whole.graph)
     for node in whole.graph.node:
-        typed.add(node, "float32" if any(_named(node.name, pattern) for pattern in kept) else "float16")
+        typed.add(node, "float32" if any(named(node.name, pattern) for pattern in kept) else "float16")
     for output in whole.graph.output:
         typed.finish(output.name)
     del whole.graph.node[:], whole.graph.initializer[:]
@@ -74,7 +74,8 @@ def halved(model: bytes, kept: tuple[str, ...] = ()) -> bytes:
     return bytes(whole.SerializeToString())
 
 
-def _named(name: str, pattern: str) -> bool:
+def named(name: str, pattern: str) -> bool:
+    """Tell whether a pattern means a name: it is the name, or with * at its end the beginning of it."""
     return name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1]))
 
 

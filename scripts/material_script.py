@@ -6,8 +6,7 @@ The script's shape is checked, not guessed: after an upgrade that changes it, th
 import re
 from pathlib import Path
 
-import yaml
-
+import configuration
 from project import ROOT
 
 # Parts that a page would start by an element which no page has, or which is the site's own: its search, its colours, a repository's stars.
@@ -25,19 +24,12 @@ def trimmed(bundle: Path) -> str:
     asked = ASKED.search(text)
     if not (text.startswith(BEGINNING) and text.endswith(END) and asked):
         raise SystemExit(f"{bundle.name} is not made as scripts/material_script.py expects: read what changed in Material")
-    features = yaml.load((ROOT / "mkdocs.yml").read_text("utf-8"), _Loader)["theme"]["features"]  # noqa: S506 - a safe loader
+    features = configuration.parsed((ROOT / "mkdocs.yml").read_text("utf-8"))["theme"]["features"]
     text = text.removeprefix(BEGINNING).removesuffix(END)
     text = re.sub(rf'\b{asked[1]}\("([\w.]+)"\)', lambda match: "true" if match[1] in features else "false", text)
     for part in UNUSED:
         text = _without(text, part)
     return f'"use strict";{text}'
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads mkdocs.yml, whose !ENV is MkDocs's own."""
-
-
-_Loader.add_constructor("!ENV", lambda _loader, _node: None)
 
 
 def _without(text: str, part: str) -> str:

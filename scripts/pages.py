@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+import configuration
 import notices
 from project import LANGUAGES, ROOT, SNIPPETS, TWIN, is_question, shown
 
@@ -94,12 +95,6 @@ def nav_paths() -> list[str]:
 
 @lru_cache(maxsize=2)
 def _flat_nav(text: str) -> tuple[str, ...]:
-    class Loader(yaml.SafeLoader):
-        """A YAML loader that passes over MkDocs's own tags."""
-
-    Loader.add_multi_constructor("!", lambda loader, suffix, node: None)  # noqa: ARG005 - the loader's own signature
-    config = yaml.load(text, Loader)  # noqa: S506 - derived from the safe one
-
     def flat(items: list[Any]) -> Iterator[str]:
         for item in items:
             if isinstance(item, str):
@@ -108,7 +103,7 @@ def _flat_nav(text: str) -> tuple[str, ...]:
                 for value in item.values():
                     yield from [value] if isinstance(value, str) else flat(value)
 
-    return tuple(flat(config["nav"]))
+    return tuple(flat(configuration.parsed(text)["nav"]))
 
 
 def terms() -> list[dict[str, Any]]:

@@ -18,7 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-CANNOT = 77  # as in record.py: a tool is missing
+from project import CANNOT
+
 LONGEST = 90  # seconds that one job may take; the process with TensorRT ends after that
 VARIABLE = "WARPWISE_TENSORRT"
 LIMITS = {

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+import graphs
+
 trt: Any = importlib.import_module("tensorrt")
 
 SOURCES = ("EDGE_MASK_CONVOLUTIONS", "JIT_CONVOLUTIONS")
@@ -467,7 +469,7 @@ def pin(layers: list[Any], pins: dict[str, str], *, typed: bool) -> None:
         if not pinnable(layer) or (cast and layer.type == trt.LayerType.CONSTANT):
             continue
         for pattern, precision in pins.items():
-            if layer.name == pattern or (pattern.endswith("*") and layer.name.startswith(pattern[:-1])):
+            if graphs.named(layer.name, pattern):
                 layer.precision = precision_of(precision)
                 for index in range(layer.num_outputs if typed and precision != "int8" else 0):  # what follows decides what INT8 gives
                     layer.set_output_type(index, precision_of(precision))

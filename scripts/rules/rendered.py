@@ -4,10 +4,10 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import yaml
 from markdown import Markdown
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+import configuration
 from pages import CONFIG
 from project import ROOT
 
@@ -25,11 +25,7 @@ def elements(tree: LexborHTMLParser | LexborNode) -> list[LexborNode]:
 
 @lru_cache(maxsize=2)
 def _converter(text: str, root: str) -> Markdown:
-    class Loader(yaml.SafeLoader):
-        """A YAML loader that passes over MkDocs's own tags."""
-
-    Loader.add_multi_constructor("!", lambda loader, suffix, node: None)  # noqa: ARG005 - the loader's own signature
-    extensions: dict[str, Any] = yaml.load(text, Loader)["markdown_extensions"]  # noqa: S506 - derived from the safe one
+    extensions: dict[str, Any] = configuration.parsed(text)["markdown_extensions"]
     snippets = extensions.get("pymdownx.snippets", {})
     # Missing files are another rule's, and here they would stop the rest.
     snippets |= {"base_path": [f"{root}/{folder}" for folder in snippets.get("base_path", [])], "check_paths": False}
