@@ -25,7 +25,7 @@ COPY = "cudaMemcpy"
 SHAPE = ("per", "jump", "field", "fields", "columns", "pitch", "kernel", "index_within")  # what the sectors depend on
 
 COUNTS = {
-    "predicted_sectors_per_request": ("预测 sector / 请求", "Predicted sectors a request"),
+    "predicted_sectors_per_request": ("预测 sector / 请求", "Predicted sectors / request"),
     "counted_sectors_per_request": ("实测", "Counted"),
 }
 L2 = {
@@ -36,20 +36,24 @@ DRAM = {
     "predicted_dram_ratio": ("预测 DRAM 字节 / 要的字节", "Predicted DRAM bytes / asked"),
     "counted_dram_ratio": ("实测", "Counted"),
 }
+L1 = {"counted_l1_wavefronts_per_request": ("L1 wavefront / 请求", "L1 wavefronts / request")}
 TIME = {
-    "predicted_copy_share": ("预测有用带宽 / 拷贝带宽，至多", "Predicted useful bandwidth / copy's, at most"),
+    "predicted_copy_share": ("预测有用带宽 / 拷贝带宽，至多", "Predicted share of the copy, at most"),
     "measured_copy_share": ("实测", "Measured"),
 }
+MAPPING = {"mapping": ("线程与矩阵", "Threads and matrix"), "warps_per_sm": ("warp / SM", "Warps / SM")}
+GATHER = {"index_within": ("下标打乱的范围", "Index shuffled within")}
+WRITES = {"writes": ("写入", "Writes")}
 TABLES = {
     "structures": {"layout": ("读取", "Reads"), **COUNTS, **DRAM, **TIME},
-    "matrix": {"mapping": ("线程与矩阵", "Threads and matrix"), "warps_per_sm": ("warp / SM", "Warps an SM"), **COUNTS, **L2, **DRAM},
-    "matrix_time": {"mapping": ("线程与矩阵", "Threads and matrix"), "warps_per_sm": ("warp / SM", "Warps an SM"), **TIME},
+    "matrix": {**MAPPING, **COUNTS, **L2, **DRAM},
+    "matrix_time": {**MAPPING, **L1, **TIME},
     "rows": {"row_pitch": ("行距（float）", "Pitch (floats)"), **COUNTS, **L2, **TIME},
-    "gather": {"index_within": ("下标打乱的范围", "Index shuffled within"), **COUNTS, **L2, **DRAM},
-    "gather_time": {"index_within": ("下标打乱的范围", "Index shuffled within"), **TIME},
-    "stores": {
-        "writes": ("写入", "Writes"),
-        **COUNTS,
+    "gather": {**GATHER, **COUNTS, **L2, **DRAM},
+    "gather_time": {**GATHER, **L1, **TIME},
+    "stores": {**WRITES, **COUNTS, **L2},
+    "stores_dram": {
+        **WRITES,
         "predicted_dram_write_ratio": ("预测 DRAM 写 / 要写的字节", "Predicted DRAM written / asked"),
         "counted_dram_write_ratio": ("实测", "Counted"),
         "predicted_fill_ratio": ("预测 DRAM 读 / 要写的字节", "Predicted DRAM read / asked"),
@@ -67,7 +71,9 @@ METRICS = {
     "load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
     "store_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
     "store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
-    "l2_sectors": "lts__t_sectors_srcunit_tex_op_read.sum",
+    "load_l2_sectors": "lts__t_sectors_srcunit_tex_op_read.sum",
+    "store_l2_sectors": "lts__t_sectors_srcunit_tex_op_write.sum",
+    "l1_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_lgds.sum",
     "dram_read": "dram__bytes_read.sum",
     "dram_write": "dram__bytes_write.sum",
 }
@@ -106,6 +112,8 @@ CASES = {
     "soa_8_of_8": structures("read_8", 1, 1, RECORDS, RECORDS, layout="SoA, all 8 floats"),
     "columns": matrix("column_sums", WIDE, BROAD, BROAD, mapping="a thread a column", warps_per_sm=MANY),
     "rows_few": matrix("row_sums", WIDE, BROAD, BROAD, mapping="a thread a row", warps_per_sm=FEW),
+    "rows_few_padded": matrix("row_sums", WIDE, BROAD, BROAD + 1, mapping="a thread a row, pitch + 1", warps_per_sm=FEW),
+    "rows_few_shifted": matrix("row_sums", WIDE, BROAD, BROAD + 8, mapping="a thread a row, pitch + 8", warps_per_sm=FEW),
     "rows_many": matrix("row_sums", TALL, NARROW, NARROW, mapping="a thread a row", warps_per_sm=MANY),
     "rows_staged": matrix("row_sums_staged", WIDE, BROAD, BROAD, mapping="a thread a row, staged", warps_per_sm=FEW),
     "pitch_1001": matrix("read_rows", HEIGHT, LONG, 1001, row_pitch=1001),
@@ -139,16 +147,16 @@ def predict(inputs: dict[str, Any]) -> dict[str, Any]:
         "predicted_requests": round(inputs["asked_bytes"] / asked * (2 * requests if "index_within" in inputs else requests)),
         "predicted_sectors_per_request": round(sectors / requests, 3),
     }
+    index = moved.requests * LANES * FLOAT if "index_within" in inputs else 0  # the index is read too, once and in order
+    predicted["predicted_l2_ratio_at_best"] = round((moved.once * SECTOR + index) / asked, 3)
+    predicted["predicted_l2_ratio_at_worst"] = round((sectors * SECTOR + index) / asked, 3)
     if "writes" in inputs:
         fill = moved.partial * SECTOR / asked
         predicted["predicted_dram_write_ratio"] = round(moved.once * SECTOR / asked, 3)
         predicted["predicted_fill_ratio"] = round(fill, 3)
         dram = moved.once * SECTOR / asked + fill
     else:
-        index = moved.requests * LANES * FLOAT if "index_within" in inputs else 0  # the index is read too, once and in order
         dram = (moved.dram + index) / asked
-        predicted["predicted_l2_ratio_at_best"] = round((moved.once * SECTOR + index) / asked, 3)
-        predicted["predicted_l2_ratio_at_worst"] = round((sectors * SECTOR + index) / asked, 3)
         predicted["predicted_dram_ratio"] = round(dram, 3)
     return predicted | {"predicted_copy_share": round(1 / dram, 3)}
 
@@ -164,7 +172,7 @@ def sampled(shape: tuple[tuple[str, Any], ...]) -> tuple[coalescing.Traffic, int
     if "per" in inputs:
         moved = coalescing.traffic(coalescing.structures(inputs["per"], inputs["jump"], inputs["field"]), SAMPLE, inputs["fields"])
     elif inputs["kernel"] == "row_sums":
-        moved = coalescing.traffic(coalescing.down(inputs["pitch"]), LANES, 64)
+        moved = coalescing.traffic(coalescing.down(inputs["pitch"]), LANES, inputs["columns"])
     else:  # 16 rows of any pitch are whole pieces of 64 bytes
         columns = inputs["columns"]
         moved = coalescing.traffic(coalescing.along(columns, inputs["pitch"]), -(-columns // LANES) * LANES, 16)
@@ -184,30 +192,35 @@ def check(rows: dict[str, dict[str, Any]]) -> None:
         assert abs(row["counted_sectors_per_request"] / row["predicted_sectors_per_request"] - 1) < 0.002, (name, row)
         # Useful bandwidth is bounded by the bytes that DRAM moves; reading alone is a little faster than copying.
         assert row["measured_copy_share"] < 1.15 * row["predicted_copy_share"], (name, row)
+        assert 0.98 * row["predicted_l2_ratio_at_best"] < row["counted_l2_ratio"] < 1.02 * row["predicted_l2_ratio_at_worst"], (name, row)
         if "writes" in row:
             assert abs(row["counted_dram_write_ratio"] / row["predicted_dram_write_ratio"] - 1) < 0.06, (name, row)  # what stays in the L2 is missing
             assert abs(row["counted_fill_ratio"] - row["predicted_fill_ratio"]) < 0.06 * row["predicted_dram_write_ratio"], (name, row)
-        else:
-            assert 0.98 * row["predicted_l2_ratio_at_best"] < row["counted_l2_ratio"] < 1.02 * row["predicted_l2_ratio_at_worst"], (name, row)
-            if name != "rows_many":
-                assert abs(row["counted_dram_ratio"] / row["predicted_dram_ratio"] - 1) < 0.06, (name, row)
+        elif name != "rows_many":
+            assert abs(row["counted_dram_ratio"] / row["predicted_dram_ratio"] - 1) < 0.06, (name, row)
     share = {name: rows[name]["measured_copy_share"] for name in CASES}
-    l2 = {name: rows[name]["counted_l2_ratio"] for name in CASES if "writes" not in rows[name]}
+    l2 = {name: rows[name]["counted_l2_ratio"] for name in CASES}
     bound = {name: share[name] / rows[name]["predicted_copy_share"] for name in CASES}
     for name in ("soa_1_of_8", "aosoa_1_of_8", "soa_8_of_8", "columns"):
-        assert share[name] > 0.98, (name, share)
+        assert share[name] > 0.93, (name, share)
     for name in ("aos_1_of_8", "aos_1_of_16", "aos_1_of_32", "write_all", "write_half", "write_1_of_8"):
-        assert bound[name] > 0.9, (name, bound)
+        assert bound[name] > 0.85, (name, bound)
     assert 1.12 < share["soa_8_of_8"] / share["aos_8_of_8"] < 1.22, share
     assert l2["aos_8_of_8"] < 1.02, l2
     # 8 warps on an SM: the sectors wait in L1. A full SM asks for more lines than L1 holds.
     assert l2["rows_few"] < 1.02, l2
-    assert 4.5 < l2["rows_many"] < 5, l2
-    assert 1.07 < rows["rows_many"]["counted_dram_ratio"] < 1.11, rows["rows_many"]
+    assert 4.3 < l2["rows_many"] < 5, l2
+    assert 1.05 < rows["rows_many"]["counted_dram_ratio"] < 1.2, rows["rows_many"]
     assert 4.6 < share["columns"] / share["rows_few"] < 5, share
     few = rows["rows_few"]
     assert 17 < 1e3 * few["measured_time_us"] * SMS / few["counted_requests"] < 19, few  # ns that an SM takes for a request
-    assert 1.75 < share["rows_few"] / share["rows_many"] < 2, share
+    wavefronts = {name: rows[name]["counted_l1_wavefronts_per_request"] for name in CASES}
+    assert 31.9 < wavefronts["rows_few"] < 32.1, wavefronts
+    assert 4 < wavefronts["rows_few_padded"] < 6, wavefronts
+    assert 9 < wavefronts["rows_few_shifted"] < 9.5, wavefronts
+    assert 2.7 < share["rows_few"] / share["rows_few_padded"] < 3.2, share
+    assert 1.12 < share["rows_few_shifted"] / share["rows_few"] < 1.22, share
+    assert 1.3 < share["rows_few"] / share["rows_many"] < 2, share
     assert 0.35 < share["rows_few"] / share["rows_staged"] < 0.42, share
     assert 0.57 < share["rows_staged"] < 0.63, share
     assert abs(share["pitch_1001"] / share["pitch_1024"] - 1) < 0.05, share
@@ -216,14 +229,15 @@ def check(rows: dict[str, dict[str, Any]]) -> None:
     assert l2["gather_1024"] < 1.02, l2
     assert l2["gather_2_20"] > 4, l2
     assert 3.7 < share["gather_32"] / share["gather_2_20"] < 4.4, share
-    assert 12.5 < share["gather_32"] / share["gather_all"] < 14.5, share
-    assert 0.62 < bound["gather_all"] < 0.72, bound
+    assert 12.5 < share["gather_32"] / share["gather_all"] < 15.5, share
+    assert 0.58 < bound["gather_all"] < 0.72, bound
     assert bound["write_1_of_16"] < 0.8, bound
     assert 9 < share["write_all"] / share["write_8_of_8"] < 10, share
-    # Sectors a nanosecond of all SMs: what the stores would ask of the L2, and what a gather reads from it.
-    gather, stores = rows["gather_2_20"], rows["write_8_of_8"]
-    assert 150 < gather["counted_l2_ratio"] * gather["asked_bytes"] / SECTOR / (1e3 * gather["measured_time_us"]) < 158, gather
-    assert 118 < stores["counted_sectors_per_request"] * stores["counted_requests"] / (1e3 * stores["measured_time_us"]) < 126, stores
+    assert 6.9 < l2["write_8_of_8"] < 7.3, l2
+    # Sectors a nanosecond that the L2 is asked for.
+    rate = {name: l2[name] * rows[name]["asked_bytes"] / SECTOR / (1e3 * rows[name]["measured_time_us"]) for name in ("gather_2_20", "write_8_of_8")}
+    assert 150 < rate["gather_2_20"] < 158, rate
+    assert 104 < rate["write_8_of_8"] < 111, rate
 
 
 def main() -> None:
@@ -259,14 +273,21 @@ def timed(microseconds: float, bytes_per_us: float) -> dict[str, float]:
 
 
 def readings(case: Case, asked: int, read: dict[str, float]) -> dict[str, Any]:
-    """Turn a launch's counters into what the tables show; of a gather, the requests for the index are taken off the sectors."""
+    """Turn a launch's counters into what the tables show; of a gather, what the requests for the index take is taken off."""
     way = "store" if "writes" in case.inputs else "load"
-    requests, sectors = int(read[f"{way}_requests"]), read[f"{way}_sectors"]
-    each = sectors / requests if case.kernel != "gather" else 2 * sectors / requests - LANES * FLOAT / SECTOR
-    values: dict[str, Any] = {"counted_requests": requests, "counted_sectors_per_request": round(each, 3)}
+    requests = int(read[f"{way}_requests"])
+    sectors, wavefronts = read[f"{way}_sectors"] / requests, read["l1_wavefronts"] / requests
+    if case.kernel == "gather":  # as many requests for the index, each of 4 sectors and of 1 wavefront
+        sectors, wavefronts = 2 * sectors - LANES * FLOAT / SECTOR, 2 * wavefronts - 1
+    values: dict[str, Any] = {
+        "counted_requests": requests,
+        "counted_sectors_per_request": round(sectors, 3),
+        "counted_l1_wavefronts_per_request": round(wavefronts, 3),
+        "counted_l2_ratio": round(read[f"{way}_l2_sectors"] * SECTOR / asked, 3),
+    }
     if way == "store":
         return values | {"counted_dram_write_ratio": round(read["dram_write"] / asked, 3), "counted_fill_ratio": round(read["dram_read"] / asked, 3)}
-    return values | {"counted_l2_ratio": round(read["l2_sectors"] * SECTOR / asked, 3), "counted_dram_ratio": round(read["dram_read"] / asked, 3)}
+    return values | {"counted_dram_ratio": round(read["dram_read"] / asked, 3)}
 
 
 def asked_bytes(case: Case) -> int:
