@@ -44,21 +44,11 @@ class Page:
 
 def weigh(page: Page, terms: list[Term]) -> Weights:
     """Give each token's level and section; a glossary's term is the token `#` and its id, a word of the other language `~` and the word."""
-    said: list[list[str]] = []
-    shown: list[list[str]] = []
-    pieces: list[str] = []
-    known: dict[str, None] = {}
-    for section in page.sections:
-        # Of a listing it matters which words it has, not how often, and not its numbers.
-        before = len(known)
-        known |= dict.fromkeys(section.listing.split(" "))
-        words = [word for word in islice(known, before, None) if not word[:1].isdigit()]
-        text, code = normalised(section.prose), normalised(" ".join(words))
-        pieces += (text, code)
-        said.append(tokens(text))
-        shown.append(tokens(code))
+    texts = _normalised([section.prose for section in page.sections])
+    codes = _normalised(_new_words(page))
+    said, shown = [tokens(text) for text in texts], [tokens(code) for code in codes]
     prose, where = _counted(said, shown)
-    headings = [tokens(normalised(section.heading)) for section in page.sections]
+    headings = [tokens(heading) for heading in _normalised([section.heading for section in page.sections])]
     top = {*tokens(normalised(page.also)), *said[0]}
     added = Counter(token for heading in headings[1:] for token in set(heading))
     levels = _levels(prose, set(chain.from_iterable(shown)))
@@ -77,9 +67,25 @@ def weigh(page: Page, terms: list[Term]) -> Weights:
         levels[token] = min(levels[token], HIGHEST)
     weights = Weights(levels, where)
     names = " ".join(section.heading.lower() for section in page.sections)
-    _weigh_terms(page, terms, weights, prose, joined(" ".join([names, *pieces])))
+    _weigh_terms(page, terms, weights, prose, joined(" ".join([names, *texts, *codes])))
     _weigh_twin(page, weights)
     return weights
+
+
+def _normalised(texts: list[str]) -> list[str]:
+    """Normalise lines of text in one go, which takes less time."""
+    return normalised("\n".join(texts)).split("\n")
+
+
+def _new_words(page: Page) -> list[str]:
+    """Give the words that each section's listing has first, without numbers: of a listing it matters which words it has, not how often."""
+    found: list[str] = []
+    known: dict[str, None] = {}
+    for section in page.sections:
+        before = len(known)
+        known |= dict.fromkeys(section.listing.split(" "))
+        found.append(" ".join([word for word in islice(known, before, None) if not word[:1].isdigit()]))
+    return found
 
 
 def _counted(said: list[list[str]], shown: list[list[str]]) -> tuple[dict[str, int], dict[str, int]]:
@@ -105,9 +111,7 @@ def _levels(prose: dict[str, int], listing: set[str]) -> dict[str, int]:
     length = 0.5 + 0.5 * sum(prose.values()) / USUAL
     most = max(prose.values(), default=0)
     table = [1 + int(TEXT * count / (count + 3 * length)) for count in range(most + 1)]
-    levels = dict.fromkeys(filter(useful, listing), 1)
-    levels |= {token: table[count] for token, count in prose.items()}
-    return levels
+    return dict.fromkeys(useful(listing), 1) | dict(zip(prose, map(table.__getitem__, prose.values()), strict=True))
 
 
 def _weigh_terms(page: Page, terms: list[Term], weights: Weights, prose: dict[str, int], text: str) -> None:

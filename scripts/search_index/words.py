@@ -1,11 +1,11 @@
-"""Cut text into what the search knows: words, identifiers whole and in parts, Chinese characters alone and in pairs.
+"""Cut text into what the search knows: words, identifiers whole and in parts, and at each Chinese character it and the next.
 
 web/src/search/words.js cuts what a reader types in the same way; a test compares the two.
 """
 
 import re
 import unicodedata
-from itertools import chain
+from collections.abc import Iterable
 
 HAN = "\u3400-\u4dbf\u4e00-\u9fff々"
 JOINTS = "_.:/-[]"  # what joins the parts of an identifier
@@ -38,15 +38,15 @@ def tokens(text: str) -> list[str]:
     wholes = joined("\n".join(_CHAIN.findall(text))).split("\n")
     found += [whole for whole in wholes if whole and not whole.isdecimal()]
     if not text.isascii():
-        runs = _HAN_RUN.findall(text)
-        found += chain.from_iterable(runs)
-        found += [run[start : start + 2] for run in runs for start in range(len(run) - 1)]
+        # The last character of a run is alone. A character is found by all tokens that it begins.
+        found += [run[start : start + 2] for run in _HAN_RUN.findall(text) for start in range(len(run))]
     return found
 
 
-def useful(token: str) -> bool:
-    """Tell a word from the numbers, addresses and digests in a listing."""
-    return token.isalpha() or not _ADDRESS.fullmatch(token)
+def useful(found: Iterable[str]) -> list[str]:
+    """Give the tokens of a listing without numbers, addresses and digests."""
+    is_address = _ADDRESS.fullmatch
+    return [token for token in found if token.isalpha() or not is_address(token)]
 
 
 def joined(text: str) -> str:

@@ -75,8 +75,8 @@ class Index:
         for name, text in texts.items():
             (folder / f"{name}.{digest}.json").write_bytes(text)
 
-    def _joined(self) -> dict[str, bytearray]:
-        strings: dict[str, bytearray] = {}
+    def _joined(self) -> dict[str, str]:
+        strings: dict[str, str] = {}
         last: dict[str, int] = {}
         base = 0
         for postings in self._postings.values():
@@ -85,7 +85,7 @@ class Index:
         return strings
 
 
-def _shards(postings: dict[str, bytearray], size: int, texts: dict[str, bytes]) -> list[str]:
+def _shards(postings: dict[str, str], size: int, texts: dict[str, bytes]) -> list[str]:
     """Cut the tokens, in order, into shards, and give what each begins with."""
     firsts: list[str] = []
     shard: dict[str, str] = {}
@@ -97,7 +97,7 @@ def _shards(postings: dict[str, bytearray], size: int, texts: dict[str, bytes]) 
             shard, length = {}, 0
         if not shard:
             firsts.append(_between(last, token))
-        posting = postings[token].decode()
+        posting = postings[token]
         shard[token] = posting
         length += len(token) + len(posting) + 6
         last = token

@@ -129,7 +129,8 @@ def test_an_address_with_a_query_opens_with_its_results(address: str, context: B
     assert "/memory/bank-conflicts/" in (page.get_attribute(RESULTS, "href") or "")
     assert page.locator(f"{RESULTS} mark").count()
     page.keyboard.press("Escape")
-    page.wait_for_function("!location.search")
+    # A function, not an expression: the page's policy forbids to evaluate one anew at each look.
+    page.wait_for_function("() => !location.search")
 
 
 @pytest.mark.parametrize(("language", "query"), [("", "线程束分化"), ("en/", "warp divergance")])
@@ -213,9 +214,9 @@ def test_it_answers_offline_once_it_was_open(browser: Browser, site: Path, addre
     context = browser.new_context(service_workers="allow")
     page = context.new_page()
     page.goto(f"{address}en/", wait_until="networkidle")
-    page.wait_for_function("navigator.serviceWorker.controller || navigator.serviceWorker.ready.then(() => true)")
+    page.wait_for_function("() => navigator.serviceWorker.controller || navigator.serviceWorker.ready.then(() => true)")
     page.reload()
-    page.wait_for_function("navigator.serviceWorker.controller")
+    page.wait_for_function("() => navigator.serviceWorker.controller")
     page.keyboard.press("/")
     searched(page, "warp divergence")
     # The whole index comes in the background; it is here when its last file is.
@@ -241,7 +242,7 @@ def test_a_new_service_worker_keeps_the_index_of_now_and_drops_that_of_before(br
     page = context.new_page()
     # DevTools watches here, and then Chromium forgets a request in an old worker that it stops for a new one: the page waits for ever.
     # So the new one comes when nothing is asked for, and only an activated one, which has swept, is looked at.
-    took_over = """navigator.serviceWorker.getRegistration().then(
+    took_over = """() => navigator.serviceWorker.getRegistration().then(
         ({ installing, waiting, active }) => !installing && !waiting && active.state === "activated")"""
     kept = "caches.keys().then((names) => caches.open(names[0])).then((cache) => cache.keys()).then((all) => all.map(({ url }) => url))"
     with serving(copy, urlsplit(TEST_SITE_URL).path) as address:
@@ -255,7 +256,7 @@ def test_a_new_service_worker_keeps_the_index_of_now_and_drops_that_of_before(br
             index.write_text(index.read_text("utf-8").replace(digest, now), "utf-8")
             page.goto(f"{address}review/", wait_until="commit")
             page.wait_for_selector(".search-open")
-            page.wait_for_function("document.readyState === 'complete'")
+            page.wait_for_function("() => document.readyState === 'complete'")
             page.keyboard.press("/")
             searched(page, "warp")
             page.wait_for_function(KEPT, arg=whole)

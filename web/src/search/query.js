@@ -89,7 +89,7 @@ function addTerm(state, { term, name, how, far }, units) {
 // The words of a term's name, besides: a page may say them apart, or in another order.
 function addParts(state, { found, mass: share }, { parts }) {
   if (parts.length < 2) return;
-  const known = parts.map((part) => merged(state, isHan(part) ? [part] : forms(state, part))).filter(Boolean);
+  const known = parts.map((part) => (isHan(part) ? having(state, part) : merged(state, forms(state, part)))).filter(Boolean);
   for (const part of known) state.units.push({ found: part, factor: PART, mass: 0 });
   if (known.length * 2 <= parts.length) return;
   const times = new Uint8Array(state.store.pages);
@@ -148,7 +148,7 @@ function addForms(state, tokens, factor, held = 1) {
 // Not a word of this language's pages: perhaps one of a title in the other's.
 async function other(state, text, share, from = text) {
   await state.store.load([`~${text}`]);
-  const found = state.store.find(`~${text}`);
+  const found = having(state, `~${text}`);
   if (!found) return lack(state, text, share);
   state.units.push({ found, factor: 1, mass: share });
   if (!state.said.some(({ how }) => how === "pages")) state.said.push({ how: "pages", from });
@@ -173,7 +173,7 @@ function corrected(store, word) {
 
 async function addRun(state, { signs, pairs }) {
   const covered = new Set();
-  const found = pairs.map((pair) => ({ ...pair, found: state.store.find(pair.text) }));
+  const found = pairs.map((pair) => ({ ...pair, found: having(state, pair.text) }));
   for (const { found: pages, signs: own } of found) if (pages) for (const sign of own) covered.add(sign);
   const speaking = signs.filter(({ stop }) => !stop);
   const text = signs.map((sign) => sign.text).join("");
@@ -199,6 +199,9 @@ async function addRun(state, { signs, pairs }) {
     if (part.length > 2) state.marks.add(part);
   }
 }
+
+// The pages that have a word, or one or two Chinese signs; a sign begins each token of it and the next one, and that of itself at the end of a run.
+const having = (state, token) => (/^~?.$/.test(token) && isHan(token) ? merged(state, state.store.tokens(token)) : state.store.find(token));
 
 // The pages of several tokens as of one: of each page the highest level.
 function merged({ store }, tokens) {

@@ -1,7 +1,9 @@
 // The index's files, each asked for when a query first needs it and kept for the page's life. scripts/search_index/writing.py says what they hold.
+import { isHan } from "./words.js";
+
 const SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const ABREAST = 4; // files that are asked for at once in the background
-const WIDEST = 4; // shards that one beginning of a word may ask for; a shorter one asks for as many as it has letters
+const WIDEST = 4; // shards that one beginning of a word may ask for; a shorter one asks for as many as it has letters, a Chinese sign for all
 
 export async function openStore(folder) {
   const core = await (await asked(`${folder}index.json`, { cache: "no-cache" })).json();
@@ -32,7 +34,8 @@ export async function openStore(folder) {
       else high = middle - 1;
     }
     const found = [first];
-    while (found.length < Math.min(WIDEST, beginning.length) && limits[found.at(-1) + 1]?.startsWith(beginning)) found.push(found.at(-1) + 1);
+    const most = isHan(beginning) ? WIDEST : Math.min(WIDEST, beginning.length);
+    while (found.length < most && limits[found.at(-1) + 1]?.startsWith(beginning)) found.push(found.at(-1) + 1);
     return found.map((number) => `w${number}`);
   }
 

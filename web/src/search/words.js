@@ -21,8 +21,7 @@ export function tokens(text) {
   const found = [];
   for (const { han, parts, whole } of pieces(text)) {
     if (han) {
-      const signs = [...han];
-      found.push(...signs, ...signs.slice(1).map((sign, index) => signs[index] + sign));
+      found.push(...[...han].map((sign, index) => han.slice(index, index + 2)));
       continue;
     }
     found.push(...parts.filter((part) => part.length > 1));
