@@ -1,4 +1,4 @@
-"""Run a bench on a card that its claims were not made on: what it measures is kept, and what it claims is only told.
+"""Run a bench on a card that its claims were not made on: what it measures is kept, what it claims is only told, what it lacks is named.
 
     python scripts/run_bench.py snippets/bank-conflicts/bench_stride.py
 
@@ -28,7 +28,10 @@ def main() -> None:
 
     module.check = check  # type: ignore[attr-defined]  # a module's own name
     sys.argv = [str(bench), *sys.argv[2:]]  # gpu.counters starts the bench again by it
-    module.main()
+    try:
+        module.main()
+    except ModuleNotFoundError as error:  # PyTorch, for one
+        raise gpu.CannotMeasureError(f"it needs {error.name}: .venv/bin/python -m pip install {error.name}") from error
 
 
 if __name__ == "__main__":

@@ -285,7 +285,7 @@ axes.legend(loc="upper center", ncols=5, bbox_to_anchor=(0.5, 1.14), fontsize=10
 plt.show()
 
 # %% [markdown]
-# All tensors behind a ReLU look like this: most values are small, the tail is long. Both are called entropy, and one clips at half of the other; [the question](../quantization/int8-wrong-results.md#calibrators) says why.
+# All tensors behind a ReLU look like this: most values are small, the tail is long. Both are called entropy, and at `relu2` one clips at half of the other; [the question](../quantization/int8-wrong-results.md#calibrators) says why.
 
 # %% [markdown]
 # ## Write Q/DQ { #qdq }
@@ -662,7 +662,7 @@ table(rows)
 #
 # This model has the form that TensorRT takes: zero points 0, one scale an activation, a scale a channel for weights, Q/DQ at the inputs of layers with weights.
 #
-# - **TensorRT 11** has this way only: ModelOpt calibrates, and what it calls is `quantize_static`; `--nodes_to_exclude` leaves out a layer.
+# - **TensorRT 11** has this way only: ModelOpt calibrates, with its own version of `quantize_static`; `--nodes_to_exclude` leaves out a layer.
 # - **TensorRT up to 10** also has implicit quantisation: a calibrator chooses T, and speed decides which layers are INT8; a layer is left out by giving it a precision and obeying that. A stale cache is one of the causes there. Both are in [the question's tabs](../quantization/int8-wrong-results.md#versions).
 # - **Entropy** in TensorRT updates its histogram batch by batch, so [batch size and order](../quantization/calibration-batch-size.md) change T; here there is one batch.
 # - **Marked outputs** change the engine, which they do not do here. Find the layer in ONNX Runtime first, then turn to TensorRT.

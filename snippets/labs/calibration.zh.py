@@ -285,7 +285,7 @@ axes.legend(loc="upper center", ncols=5, bbox_to_anchor=(0.5, 1.14), fontsize=10
 plt.show()
 
 # %% [markdown]
-# ReLU 后面的张量都是这个形状：大多数值很小，尾巴很长。同样叫熵，两家截得差一倍，见[上面那道题](../quantization/int8-wrong-results.md#calibrators)。
+# ReLU 后面的张量都是这个形状：大多数值很小，尾巴很长。同样叫熵，在 `relu2` 上两家截得差一倍，见[上面那道题](../quantization/int8-wrong-results.md#calibrators)。
 
 # %% [markdown]
 # ## 写 Q/DQ { #qdq }
@@ -510,7 +510,7 @@ for case, (values, batch, how) in CASES.items():
 table(rows)
 
 # %% [markdown]
-# - `raw pixels` 最危险：准确率一点没掉，没有人会发现。五个 T 都大了 6.6 到 8.7 倍，按上面的斜坡该少 16 到 19 dB，确实如此。
+# - `raw pixels` 最危险：准确率一点没掉，没有人会发现。五个 T 都是原来的 6.6 到 8.7 倍，按上面的斜坡该少 16 到 19 dB，确实如此。
 # - `pixels / 255` 掉下悬崖：输入的 T 只有三十分之一，几乎全被截断。
 # - 一个坏像素经过每一层，把每个 T 都放大几十倍。
 # - 最后两种，T 只在一个地方变了，网络却几乎完了。
@@ -662,7 +662,7 @@ table(rows)
 #
 # 这里的模型就是 TensorRT 要的样子：零点为 0，激活一个 scale，权重逐通道，Q/DQ 在带权重的层的输入上。
 #
-# - **TensorRT 11** 只有这一条路：校准在 ModelOpt 里做，它调用的正是 `quantize_static`；放过一层是 `--nodes_to_exclude`。
+# - **TensorRT 11** 只有这一条路：校准在 ModelOpt 里做，它用的是自己改过的 `quantize_static`；放过一层是 `--nodes_to_exclude`。
 # - **TensorRT 10 及以前**还能隐式量化：给校准器，由它选 T，层用不用 INT8 看速度；放过一层是给它定精度再加上 obey。旧缓存也是那里的原因之一。两者的写法见[版本](../quantization/int8-wrong-results.md#versions)。
 # - **熵**在 TensorRT 里逐个 batch 更新直方图，[batch 大小和次序](../quantization/calibration-batch-size.md)会改变 T；这里是一个 batch。
 # - **标记输出**会改变引擎，在这里不会。先在 ONNX Runtime 里找到层，再去 TensorRT。

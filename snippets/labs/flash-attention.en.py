@@ -272,7 +272,7 @@ assert all(1 <= row["measured MiB"] / row["predicted MiB"] < 1.04 for row in com
 table(compared)
 
 # %% [markdown]
-# `online` needs as little memory as `flash` and is far slower: leaving out the matrix saves memory, it does not yet save time. A row of Q alone uses each K and V once, 4d operations for 4d bytes. A tile of R rows uses what it reads R times: R FLOP per byte. The line below is the roofline over R if DRAM had to deliver every tile of K and V; the dots are the fastest measured rates with the tiles that they used. A dot above the line shows that tiles come from the L2, where other SMs have just read them.
+# `online` needs as little memory as `flash` and is far slower: leaving out the matrix saves memory, it does not yet save time. A row of Q alone uses each K and V once, 4d operations for 4d bytes. A tile of R rows uses what it reads R times: R FLOP per byte. The line below is the roofline over R if DRAM had to deliver every tile of K and V; the dots are the fastest measured rates with the tiles that they used. One dot (d = 64, causal, R = 64) lies above the line: it shows that tiles come from the L2, where other SMs have just read them.
 
 # %% caption="Roofline over the rows of a tile, if every read of K and V went to DRAM, and the fastest measured kernels."
 PEAK, BANDWIDTH = 989.4, 4.8  # TFLOP/s, TB/s: H200, as NVIDIA states

@@ -272,7 +272,7 @@ assert all(1 <= row["measured MiB"] / row["predicted MiB"] < 1.04 for row in com
 table(compared)
 
 # %% [markdown]
-# `online` 和 `flash` 一样省显存，却慢得多：不存矩阵省的是显存，还不是时间。Q 只有一行时，每个 K 和 V 只用一次，4d 次运算对 4d 字节。R 行的块把读来的数据用 R 次：每字节 R FLOP。下图的线是假设每一块 K 和 V 都由 DRAM 供给时随 R 变化的 roofline，点是最快的实测速率和它们的块高。点在线的上方，说明块来自 L2，别的 SM 刚刚读过它们。
+# `online` 和 `flash` 一样省显存，却慢得多：不存矩阵省的是显存，还不是时间。Q 只有一行时，每个 K 和 V 只用一次，4d 次运算对 4d 字节。R 行的块把读来的数据用 R 次：每字节 R FLOP。下图的线是假设每一块 K 和 V 都由 DRAM 供给时随 R 变化的 roofline，点是最快的实测速率和它们的块高。有一个点在线的上方（d = 64，causal，R = 64），说明块来自 L2，别的 SM 刚刚读过它们。
 
 # %% caption="假设 K 和 V 的每次读取都到 DRAM，roofline 随块高的变化；点是最快的实测 kernel。"
 PEAK, BANDWIDTH = 989.4, 4.8  # TFLOP/s, TB/s: H200, as NVIDIA states

@@ -289,7 +289,7 @@ compared = [
 table(compared)
 
 # %% [markdown]
-# On the H200 the kernels left of the ridge keep to the memory roof; a ratio slightly above 1 says that the roof is itself a measured copy, not a law. The kernel with 64 FMAs, the closest to the ridge, lies well between the two predictions: it overlaps, but not completely.
+# On the H200 the kernels left of the ridge keep to the memory roof. The kernel with 64 FMAs, the closest to the ridge, lies well between the two predictions: it overlaps, but not completely.
 
 # %% [markdown]
 # ## What the roofline leaves out { #in-flight }

@@ -289,7 +289,7 @@ compared = [
 table(compared)
 
 # %% [markdown]
-# 在 H200 上，脊点左边的 kernel 都贴着内存上限；比值略大于 1，是因为这条上限本身也只是一次实测的拷贝，不是定律。做 64 次 FMA 的 kernel 最靠近脊点，它落在两种预测之间：有重叠，但不完全。
+# 在 H200 上，脊点左边的 kernel 都贴着内存上限。做 64 次 FMA 的 kernel 最靠近脊点，它落在两种预测之间：有重叠，但不完全。
 
 # %% [markdown]
 # ## Roofline 没有考虑什么 { #in-flight }

@@ -195,7 +195,7 @@ OF_PEAK = ("time", "DRAM,", "L2", "L1", "SM")
 look("three_passes", only=(*OF_PEAK, "occupancy", "DRAM", "sectors", "waits: l"))
 
 # %% [markdown]
-# `waits` is how many warps wait for each instruction issued, by reason; [the question about memory metrics](../profiling/memory-metrics.md) says what the names mean.
+# `waits` is how many cycles warps wait, on average, for each instruction issued, by reason; [the question about memory metrics](../profiling/memory-metrics.md) says what the names mean.
 #
 # Two things look wrong. DRAM is read three times; and each store touches 32 sectors: the outputs of neighbouring threads lie 1 KB apart, so that of a sector's 32 bytes 4 are written at a time.
 
@@ -332,7 +332,7 @@ verdict("batched", roofs["measured_copy_time_ms"])
 look("more_warps", "batched", only=(*OF_PEAK, "bytes in flight", "instructions", "waits"))
 
 # %% [markdown]
-# **It holds.** DRAM is at 85% of its peak, about as in a copy, and the time is less than 4% longer than a copy's. Warps still wait, but that no longer matters: the busiest level is at its roof.
+# **It holds.** DRAM is at 85% of its peak, about as in a copy, and the time is less than 4% longer than a copy's. Warps still wait, but that no longer matters: the two busiest levels, DRAM and L2, are as busy as in a copy.
 
 # %% [markdown]
 # ## Step 6: float4 { #wide }

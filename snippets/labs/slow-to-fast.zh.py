@@ -195,7 +195,7 @@ OF_PEAK = ("time", "DRAM,", "L2", "L1", "SM")
 look("three_passes", only=(*OF_PEAK, "occupancy", "DRAM", "sectors", "waits: l"))
 
 # %% [markdown]
-# `waits` 是平均每发射一条指令有多少个 warp 在等，按原因分；名字的含义见[内存指标那道题](../profiling/memory-metrics.md)。
+# `waits` 是平均每发射一条指令，warp 等了多少个周期，按原因分；名字的含义见[内存指标那道题](../profiling/memory-metrics.md)。
 #
 # 两处看上去不对。DRAM 读了三遍；每条写指令碰 32 个 sector：相邻线程的输出相隔 1 KB，一个 32 字节的 sector 里每次只写 4 字节。
 
@@ -254,7 +254,7 @@ verdict("tiled", roofs["measured_copy_time_ms"])
 look("two_passes", "tiled", only=(*OF_PEAK, "DRAM", "sectors", "waits"))
 
 # %% [markdown]
-# **方向对，数字不对。** 快了近三倍，L2 不再最忙，DRAM 的字节已经是最少的，写得比 4 字节还少，是因为 kernel 结束时还有一部分留在 L2 里。但时间仍是拷贝的近三倍：最忙的换成了 L1，共享内存也在这里。模型的下限来自共享内存的 wavefront，它在测量之前就这么说。
+# **方向对，数字不对。** 速度是原来的近三倍，L2 不再最忙，DRAM 的字节已经是最少的，写得比 4 字节还少，是因为 kernel 结束时还有一部分留在 L2 里。但时间仍是拷贝的近三倍：最忙的换成了 L1，共享内存也在这里。模型的下限来自共享内存的 wavefront，它在测量之前就这么说。
 
 # %% [markdown]
 # ## 第 3 步：每行多一个字 { #padded }
@@ -287,7 +287,7 @@ verdict("padded", roofs["measured_copy_time_ms"])
 look("tiled", "padded", only=(*OF_PEAK, "occupancy", "wavefronts", "bytes in flight", "waits"))
 
 # %% [markdown]
-# **一半成立。** 每行多一个字，快了将近一倍；冲突为什么消失，见 [bank 冲突那道题](../memory/bank-conflicts.md)。但拷贝的时间还差得远，而且现在没有一级是忙的。没有一级到顶，warp 又都在等 `long_scoreboard`（等读取返回），这就是延迟受限：在途的字节不够。循环里每个线程一次只发出一个读取，`#pragma unroll 1` 让编译器不去展开；循环里有分支或函数调用时，往往本来就是这样。
+# **一半成立。** 每行多一个字，速度是原来的 1.8 倍；冲突为什么消失，见 [bank 冲突那道题](../memory/bank-conflicts.md)。但拷贝的时间还差得远，而且现在没有一级是忙的。没有一级到顶，warp 又都在等 `long_scoreboard`（等读取返回），这就是延迟受限：在途的字节不够。循环里每个线程一次只发出一个读取，`#pragma unroll 1` 让编译器不去展开；循环里有分支或函数调用时，往往本来就是这样。
 
 # %% [markdown]
 # ## 第 4 步：更多 warp { #more-warps }
@@ -332,7 +332,7 @@ verdict("batched", roofs["measured_copy_time_ms"])
 look("more_warps", "batched", only=(*OF_PEAK, "bytes in flight", "instructions", "waits"))
 
 # %% [markdown]
-# **成立。** DRAM 到了峰值的 85%，和拷贝差不多，时间只比拷贝长不到 4%。warp 仍然在等，可是等待不再重要：最忙的一级已经到顶。
+# **成立。** DRAM 到了峰值的 85%，和拷贝差不多，时间只比拷贝长不到 4%。warp 仍然在等，可是等待不再重要：最忙的两级，DRAM 与 L2，都和拷贝时一样忙。
 
 # %% [markdown]
 # ## 第 6 步：float4 { #wide }

@@ -131,3 +131,10 @@ def test_another_cards_rows_survive_the_pages_claims(tmp_path: Path) -> None:
     assert status == 0
     assert json.loads(printed) == {"rows": {"a": {"measured_time_ms": 2.5}}}
     assert measuring.run_bench(bench, tolerant=False)[0] == 1
+
+
+def test_a_missing_library_is_named_with_the_way_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    bench = tmp_path / "bench_library.py"
+    bench.write_text(BENCH.replace('rows = {"a"', 'import no_such_library; rows = {"a"'), "utf-8")
+    assert measuring.run_bench(bench, tolerant=True)[0] == CANNOT
+    assert "it needs no_such_library: .venv/bin/python -m pip install no_such_library" in capfd.readouterr().err
