@@ -50,7 +50,7 @@ TABLES = {
     },
     "explicit": {
         "placed": ("做法", "Case"),
-        "measured_ort_accuracy": ("ONNX Runtime（CPU）：准确率", "ONNX Runtime (CPU): accuracy"),
+        "measured_ort_accuracy": ("ONNX Runtime（主机的 CPU）：准确率", "ONNX Runtime (the host's CPU): accuracy"),
         "measured_accuracy": ("TensorRT：准确率", "TensorRT: accuracy"),
         "measured_noise_db": ("TensorRT：信噪比（dB）", "TensorRT: signal to noise (dB)"),
     },
