@@ -11,7 +11,7 @@ from typing import NamedTuple
 # Change this and run again: tensors such as 2x8 or f64:2x8, Python's int:3 float:0.5 bool:True str:a, and global=3, which
 # between two calls changes a global that the function reads.
 PROGRAM = "2x8 3x8 4x8 1x8 global=3 4x8"
-LIMIT = 8  # versions of a function that Dynamo compiles; from then on it runs eagerly
+LIMIT = 8  # versions of a function that Dynamo compiles; after them, a call that fits none runs eagerly
 
 
 class Call(NamedTuple):
