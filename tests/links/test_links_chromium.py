@@ -46,6 +46,7 @@ def verdict(tab: Page, address: str) -> str:
         return "broken"
     fragment = urldefrag(address).fragment.partition(":~:")[0]
     if fragment and answer.headers["content-type"] in {"text/html", "image/svg+xml"} and unquote(fragment).lower() != "top":
+        tab.goto("about:blank")  # from the same page the old target may still be there when the new one is asked for
         tab.goto(address, wait_until="commit")
         tab.wait_for_load_state("domcontentloaded")
         if tab.evaluate("document.querySelector(':target') === null"):
