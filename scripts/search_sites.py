@@ -127,7 +127,7 @@ def mixed(site: Path, count: int) -> Iterator[str]:
 def build_time(count: int) -> float:
     """Give the milliseconds of work that the search's part of a build is for each page, the glossary's reading included."""
     site = Path(os.environ.get("WARPWISE_SITE") or ROOT / ".cache" / "site")
-    # A new folder: on ext4 a file costs ten times as much for seconds after others were deleted.
+    # A new folder: on ext4 a file costs ten times as much for a while after others were deleted.
     with tempfile.TemporaryDirectory() as folder:
         return 1000 * _index(mixed(site, count), Path(folder, "search")) / count
 

@@ -17,7 +17,6 @@ NEAR = 1000  # distances below this are written beforehand
 
 # Until the end a page's entry is one number: the page, the level, the section. 32 bits are enough for 155,000 pages.
 _ENTRIES = (HIGHEST + 1) * SECTIONS
-_LEVELS = range(0, _ENTRIES, SECTIONS)
 _SIGNS = [SIGNS[number] if number < len(SIGNS) else chr(0x4E00 + number) for number in range(SECTIONS)]
 _PIECES = [f"{chr(64 + level)}{sign}" for level in range(HIGHEST + 1) for sign in _SIGNS]
 _DISTANCES = ["" if gap == 1 else str(gap) for gap in range(NEAR)]
@@ -36,7 +35,7 @@ class Postings:
         number = self.count
         self.count += 1
         page, sections = number * _ENTRIES, weights.sections
-        entries = [page + _LEVELS[level] + sections[token] for token, level in weights.levels.items()]
+        entries = [page + level * SECTIONS + sections[token] for token, level in weights.levels.items()]
         # A site has thousands of tokens for each page: a loop that Python does not run itself.
         deque(map(array.append, map(self._found.__getitem__, weights.levels), entries), maxlen=0)
         return number

@@ -1,9 +1,10 @@
 // Cut what a reader types into words, identifiers and Chinese, as scripts/search_index/words.py cuts the pages; a test compares the two.
 const HAN = "\\u3400-\\u4dbf\\u4e00-\\u9fff々";
 const PIECE = new RegExp(`[a-z0-9]+(?:[_.:/\\-\\[\\]]+[a-z0-9]+)*|[${HAN}]+`, "g");
+const SIGN = new RegExp(`[${HAN}]`);
 const JOINTS = /[_.:/\-[\]]+/;
 
-export const isHan = (text) => new RegExp(`[${HAN}]`).test(text);
+export const isHan = (text) => SIGN.test(text);
 
 export function normalised(text) {
   const apart = text.normalize("NFKC").replace(/([a-z])(?=[A-Z])|([0-9])(?=[A-Z][a-z])/g, "$1$2_");
@@ -21,7 +22,7 @@ export function tokens(text) {
   const found = [];
   for (const { han, parts, whole } of pieces(text)) {
     if (han) {
-      found.push(...[...han].map((sign, index) => han.slice(index, index + 2)));
+      found.push(...Array.from(han, (_, index) => han.slice(index, index + 2)));
       continue;
     }
     found.push(...parts.filter((part) => part.length > 1));
